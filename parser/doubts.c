@@ -89,8 +89,7 @@ static bool is_in_segment(const struct device_trace *device, const struct sort_r
     return address - segment->address < segment->total_size;
 }
 
-/* Allocations outside of the final segments were in segments that have been given back, so there must be events of
- * that. */
+/* Allocations outside of the final segments were in segments that have been freed, so events of that are missing. */
 static bool unsegmented_diagnose(struct trace *trace, const struct device_trace *device, bool is_above) {
     struct sort_row *rows = segments_sort(&trace->arena, device);
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0, 0};
@@ -161,7 +160,7 @@ struct older {
     uint32_t count;
 };
 
-/* Leaves out those that begin inside another one; returns how many. */
+/* Drops those that begin inside another one; returns how many. */
 static uint32_t older_thin(struct older *older, const struct allocations *allocations) {
     uint64_t end = 0;
     uint32_t n_kept = 0, n_out = 0;

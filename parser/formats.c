@@ -27,8 +27,8 @@ static size_t name_line(const uint8_t *p, size_t nbytes) {
     return i != 0 && i < nbytes && p[i] == '\n' ? i + 1 : 0;
 }
 
-/* Is this the operand of GLOBAL: a line with a module, a line with a name, and an opcode that uses them? The opcode
- * is checked because text too can begin with two such lines. */
+/* Is this the operand of GLOBAL: a line with a module, a line with a name, and an opcode that uses them? A text can
+ * begin with two such lines, so the opcode is checked too. */
 static bool is_global(const uint8_t *p, size_t nbytes) {
     size_t module = name_line(p, nbytes), name = name_line(p + module, nbytes - module);
     if (module == 0 || name == 0)
@@ -63,8 +63,8 @@ static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
     return i == nbytes || p[i] == ',';
 }
 
-/* A small object on a line of its own that is a logger's or has another one below it: a log of JSON lines, as
- * loggers and containers write it. */
+/* Is this a log of JSON lines, as loggers and containers write it? Its first line is a whole object, and either another
+ * object begins on the next line or its keys are a logger's. */
 static bool is_json_lines(const uint8_t *p, size_t nbytes) {
     static const char *const kinds[] = {"\"segments\"", "_traces\"", "\"traceEvents\"", "\"categories\""},
                              *const loggers[] = {"{\"log\":", "{\"message\":", "{\"msg\":", "\"level\":"};
@@ -87,7 +87,7 @@ static bool is_json_lines(const uint8_t *p, size_t nbytes) {
            !text_contains_any(one, kinds, sizeof kinds / sizeof *kinds);
 }
 
-/* An object, or a list of what JSON lists can hold: not "[INFO] ..." in a log. */
+/* An object, or a list whose first item is JSON: not "[INFO] ..." in a log. */
 static bool is_json(const uint8_t *p, size_t nbytes) {
     size_t first = skip_blank(p, nbytes, 0);
     if (first >= nbytes || (p[first] != '{' && p[first] != '['))

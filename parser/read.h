@@ -34,7 +34,7 @@ struct read_error {
 
 struct read_helpers;
 
-/* This much room lies before lent bytes, for the borrower to write to. */
+/* The borrower of bytes may write to this many bytes before them. */
 enum { READ_LENT_ROOM = 64 << 10 };
 
 /* Bytes of an input, read in order. */
@@ -47,8 +47,8 @@ struct read_source {
     void *context;
     uint64_t size_hint;                 /* 0: unknown */
     const struct read_helpers *helpers; /* NULL: none */
-    /* for tests: dicts and lists of a pickle are never read whole (parser/pickle/pickle_event.c); the result is the
-     * same */
+    /* for tests: dicts and lists of a pickle are never read in one step (parser/pickle/pickle_event.c); the result is
+     * the same */
     bool plainly;
 };
 

@@ -71,7 +71,6 @@ struct chain {
 };
 
 /* An event that waits for its list. One dict may be in two lists, or twice in one: it counts once. */
-
 struct waiting_event {
     struct event event;
     uint32_t turn;      /* events that used this row before, 24 bits. A value of another turn is spent. */
@@ -113,7 +112,7 @@ struct snapshot {
     ROWS(struct node) nodes;
     ROWS(struct node_item) items;
     ROWS(uint32_t) frames;       /* scratch: frames of a stack, chunks of a text */
-    struct context last_context; /* the one asked for last, which most events have again */
+    struct context last_context; /* the one interned last, because most events have the same again */
     uint32_t last_context_id;
     uint32_t annotations_capacity;
     uint64_t n_events;
@@ -142,8 +141,8 @@ void snapshot_release(struct snapshot *snapshot);
 bool snapshot_dict(struct snapshot *snapshot, const struct value *pairs, uint32_t n_pairs,
                    struct value *result);
 
-/* The same for keys that the caller has put into key_value and key_mask; a VALUE_NEW_DICT without a known shape
- * stays one. */
+/* The same for keys that the caller has put into key_value and key_mask. A VALUE_NEW_DICT without a known shape stays
+ * one. */
 bool snapshot_shape(struct snapshot *snapshot, struct value *dict);
 
 /* Adds the dict in key_value and key_mask, which is an event, to a VALUE_NEW_LIST or VALUE_EVENTS at once. */

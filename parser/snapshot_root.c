@@ -39,7 +39,7 @@ static void devices_number(struct snapshot *snapshot, const struct value *traces
     }
 }
 
-/* The list of events in a list of lists, or the list itself; a second list with events is not read. */
+/* The first list of events in a list of lists, or the list of events itself. */
 static const struct value *events_of(const struct snapshot *snapshot, const struct value *traces) {
     if (traces == NULL || traces->tag != VALUE_LIST)
         return traces != NULL && traces->tag == VALUE_EVENTS ? traces : NULL;
@@ -50,7 +50,7 @@ static const struct value *events_of(const struct snapshot *snapshot, const stru
     return NULL;
 }
 
-/* Numbers the pinned memory's events as their own device; lists that already are a device's stay its own. */
+/* Makes the events of pinned memory a device of their own, unless their list is a GPU's already. */
 static void host_number(struct snapshot *snapshot, const struct value *traces) {
     const struct value *events = events_of(snapshot, traces);
     if (events != NULL && snapshot->recorders.row[events->bits].device.ordinal == ORDINAL_NONE)
@@ -173,7 +173,7 @@ static bool left_out_diagnose(struct snapshot *snapshot) {
            count_diagnose(snapshot, "texts_left_out", ORDINAL_NONE, texts);
 }
 
-/* The cost of rounding up to powers of two, because pinned memory is neither split nor shared. */
+/* Reports how much is lost by rounding up to powers of two: pinned memory is neither split nor shared. */
 static bool rounding_diagnose(struct snapshot *snapshot) {
     const struct device_trace *host = trace_device(snapshot->trace, ORDINAL_HOST);
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0};
@@ -228,7 +228,7 @@ static bool unread_diagnose(struct snapshot *snapshot, const struct value *root)
     return true;
 }
 
-/* Of a list of lists of the host's events the first with events is read; the others are named by their place. */
+/* Pinned memory may have several lists of events. Only the first is read; the others are reported by their index. */
 static bool host_lists_diagnose(struct snapshot *snapshot, const struct value *traces) {
     const struct value *read = events_of(snapshot, traces);
     uint32_t at = read != NULL && read != traces ? snapshot->nodes.row[traces->bits].first : 0, n_unread = 0;

@@ -85,7 +85,7 @@ static void baseline_find(struct device_reader *reader) {
             return;
         }
     }
-    reader->baseline = INT64_MAX; /* no totals at all: what is freed was there before */
+    reader->baseline = INT64_MAX; /* no totals: every free without an allocation frees older memory */
 }
 
 /* Finds frees without an allocation: they free memory from before the trace, as far as the total before the first
@@ -170,7 +170,7 @@ static bool sample_record(struct device_reader *reader, struct sample *sample) {
     return recorder_event(&reader->recorder, &event) || device_failed(reader);
 }
 
-/* Gives up one sample as wrong: its allocation is gone already, or the block that it will free is. */
+/* Gives up one sample as wrong: its allocation has been freed already, or the block that it will free has. */
 static bool allocation_give_up(struct device_reader *reader, struct sample *sample, int64_t *excess) {
     int64_t nbytes = sample->bytes < 0 ? -sample->bytes : sample->bytes;
     struct event event = {.action = ACTION_FREE_COMPLETED,

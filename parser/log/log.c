@@ -13,14 +13,14 @@ struct reader {
     struct trace *trace;
     struct interner interner;
     struct log_state state;
-    struct log_stream *streams; /* one per rank, the last one that was met first */
+    struct log_stream *streams; /* one per rank; the one that was used last comes first */
     uint32_t n_streams;
     struct log_rows rows;
-    uint32_t killed;         /* a line that says "Killed", of a program that a signal ended; 0: none */
-    uint32_t unknown;        /* a line that is about memory and of no form that is known; 0: none */
+    uint32_t killed;         /* the first line that says "Killed"; 0: none */
+    uint32_t unknown;        /* the first line about memory that has no known form; 0: none */
     uint32_t n_full;         /* out-of-memory errors that name a request, over all ranks */
-    struct log_row last_oom; /* the last error, */
-    uint32_t last_index;     /* and its place among the rows */
+    struct log_row last_oom; /* the last out-of-memory error of any rank */
+    uint32_t last_index;     /* its index among the rows */
     uint32_t line;           /* from 1 */
     uint64_t n_lines, n_understood, n_long;
     uint8_t plain[LOG_LINE_NBYTES]; /* a line without colours */
@@ -68,7 +68,7 @@ static bool line_take(struct reader *reader, struct text *line) {
     return true;
 }
 
-/* After the line's end, wherever that is; lines are counted by their feeds. */
+/* Moves the cursor past the end of the line, however far it is. Only line feeds count as lines. */
 static void line_pass(struct reader *reader, uint32_t nbytes) {
     struct cursor *cursor = reader->cursor;
     cursor->p += nbytes;
@@ -168,8 +168,8 @@ static bool label_intern(struct reader *reader, struct text text, uint32_t *labe
     return intern_string(&reader->interner, text.at, text.nbytes, label) || fail_memory(reader);
 }
 
-/* Finds the name of a row's moment: in see_memory_usage the line before, in Megatron the text in front of
- * the figures, in a host.log the dump that was written. */
+/* Finds the name of a row's moment: of see_memory_usage the line before, of Megatron the text before the figures, of
+ * `strata run` the dump that was written. */
 static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
     uint32_t end = log_find(line, 0, " memory (MB)"), dump = log_find(line, 0, log_dump);
     row->label = row->label_before ? reader->state.stream->last_label : 0;
@@ -192,8 +192,8 @@ static bool host_add(struct reader *reader, struct text line, const struct log_r
 
 /* ---- out of memory ---- */
 
-/* Is it the same error, repeated in the lines of its rank: at the end of a chain of exceptions, or by a logger,
- * without the traceback or the exception's name, after or before the original? */
+/* Does the row repeat the error before it in its rank? A chain of exceptions repeats it at its end; a logger repeats it
+ * without the traceback or the exception's name, after or before the original. */
 static bool oom_is_repeated(const struct log_row *row, const struct log_row *before, bool chained,
                             uint32_t stack) {
     bool logged = log_knows(row, NOTE_DEVICE_FREE) && stack == 0 &&
@@ -202,7 +202,7 @@ static bool oom_is_repeated(const struct log_row *row, const struct log_row *bef
     return before->is_oom && (chained || logged || announced) && log_oom_same(before, row);
 }
 
-/* By torchrun, which prints the traceback and the error once more, with the rank before each line. */
+/* Does torchrun repeat the error? It prints the traceback and the error again, with the rank before each line. */
 static bool oom_is_launched(const struct log_row *row, const struct log_row *last, uint32_t stack) {
     return last->is_oom && stack != 0 && last->stack == stack && log_knows(row, NOTE_DEVICE_FREE) &&
            (last->rank == RANK_UNKNOWN) != (row->rank == RANK_UNKNOWN) && log_oom_same(last, row);
@@ -255,7 +255,7 @@ static bool traceback_below(struct reader *reader) {
            fail_memory(reader);
 }
 
-/* An out-of-memory error of the stream's rank. `*taken`: the line was of one. */
+/* Reads a line of an out-of-memory error of the stream's rank. `*taken`: it was one. */
 static bool oom_read(struct reader *reader, struct text line, const struct log_row *fresh, bool *taken) {
     struct log_oom *oom = &reader->state.stream->oom;
     struct log_row before = oom->row;
@@ -343,9 +343,9 @@ static bool line_read(struct reader *reader, struct text line) {
     return taken || label_intern(reader, message, &stream->last_label);
 }
 
-/* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...",
- * "... see PYTORCH_CUDA_ALLOC_CONFCUDA out of memory. Tried to allocate ..."; a string of JSON has several lines. Where the
- * first message ends; LOG_NONE: the line is one. */
+/* Where the first of several messages in a line ends; LOG_NONE: there is only one. Ranks that print at once lose the line's
+ * end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...", "... see
+ * PYTORCH_CUDA_ALLOC_CONFCUDA out of memory. Tried to allocate ...". A string of JSON may have several lines. */
 static uint32_t message_end(struct text line) {
     static const char error[] = " out of memory. Tried to allocate";
     uint32_t feed = log_find(line, 0, "\n"), figures = log_find(line, 0, " memory ("),
@@ -358,7 +358,7 @@ static uint32_t message_end(struct text line) {
     return feed < second ? feed : second;
 }
 
-/* The end of a string of JSON is followed by the stream and the time. */
+/* Is this the rest of a line of JSON after its string: the stream and the time? */
 static bool is_json_tail(struct text line) {
     return line.nbytes == 0 || text_begins(line, "\",") || text_begins(line, "\"}");
 }

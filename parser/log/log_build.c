@@ -17,8 +17,8 @@ static const struct {
 
 enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 
-/* If no line prints a level, the parts of a server's budget become bands, a step each: a waterfall. The
- * rest lies below the line of the capacity. */
+/* If no line prints a level, the parts of a server's budget become bands, one after the other. The rest lies below the
+ * line of the capacity. */
 static const struct {
     enum note_what what;
     const char *name;
@@ -41,7 +41,7 @@ struct builder {
     bool plans;               /* no line prints a level */
     uint64_t plan[N_PLANNED]; /* bytes of the parts, 0: none yet */
     uint64_t plan_address[N_PLANNED];
-    uint64_t last_max; /* that was printed and is not reset */
+    uint64_t last_max; /* the maximum that was printed last */
     int64_t last_us;
     struct note *notes;
     uint32_t n_notes, note_capacity;
@@ -73,7 +73,7 @@ static bool stack_make(struct builder *builder, const char *name) {
            intern_stack(builder->interner, &id, 1, &builder->stack);
 }
 
-/* An event, later than none before it. */
+/* Begins an event, at the time of the row or of the last event, whichever is later. */
 static bool event_begin(struct builder *builder, struct event event, const struct log_row *row) {
     event.has_time = row->has_time;
     event.time_us = row->time_us > builder->last_us || builder->recorder.device.n_events == 0
@@ -83,7 +83,7 @@ static bool event_begin(struct builder *builder, struct event event, const struc
     return recorder_event(&builder->recorder, &event);
 }
 
-/* The band ends and one of another height begins, at the event before. */
+/* Ends the band, and begins one of another height, at the last event. */
 static bool level_set(struct builder *builder, uint64_t level) {
     struct event end = {.action = ACTION_FREE_COMPLETED, .address = builder->address, .size = builder->level};
     if (level == builder->level)
@@ -147,7 +147,7 @@ static bool plan_set(struct builder *builder, const struct log_row *row, unsigne
                         .size = builder->plan[part]};
     uint64_t apart = bytes > builder->plan[part] ? bytes - builder->plan[part] : builder->plan[part] - bytes;
     if (!log_knows(row, planned[part].what) || (apart <= bytes / 512 && builder->plan[part] != 0))
-        return true; /* said once more, with other decimals */
+        return true; /* the same part again, with other decimals */
     if (*begun && (!event_begin(builder, (struct event){.action = ACTION_IGNORED}, row) ||
                    !note_add(builder, NOTE_LINE, 0, row->line)))
         return false;
@@ -187,7 +187,7 @@ static bool spike_add(struct builder *builder, const struct log_row *row) {
     if (!event_begin(builder, event, row) || !note_add(builder, NOTE_LINE, 0, row->line) ||
         !level_set(builder, row->value[NOTE_MAX_ALLOCATED]))
         return false;
-    /* The first known reserved bytes hold from the first line on: they were not less then. */
+    /* The first printed reserved bytes hold from the first line on. */
     return builder->reserved != 0 || !log_knows(row, NOTE_RESERVED) ||
            reserved_set(builder, row->value[NOTE_RESERVED]);
 }
@@ -284,7 +284,7 @@ static void ranks_part(struct log_rows *rows, struct sort_row *order, uint64_t *
     }
 }
 
-/* The rank, where all lines that name one name the same. */
+/* The rank, if all lines that name one name the same. */
 static int32_t rank_of(const struct log_rows *rows) {
     int32_t rank = RANK_UNKNOWN;
     for (uint32_t i = 0; i < rows->count; i++) {

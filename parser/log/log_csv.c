@@ -18,7 +18,7 @@ static struct text csv_cell(struct text line, uint32_t *at) {
     return (struct text){line.at + begin, end - begin};
 }
 
-/* The cell without what a logger puts before it. */
+/* The last word of a cell, because a logger may put a prefix before the first cell. */
 static struct text last_word(struct text cell) {
     uint32_t at = cell.nbytes;
     while (at > 0 && cell.at[at - 1] != ' ' && cell.at[at - 1] != ':')
@@ -133,8 +133,8 @@ static void csv_plain_know(struct log_row *row, const uint64_t *size, uint32_t n
         log_know(row, NOTE_DEVICE_TOTAL, (size[0] < size[1] ? size[1] : size[0]) * unit);
 }
 
-/* noheader: a row with only a time, an index and one or two figures in MiB. Rows without units need the form of
- * time that nvidia-smi writes, because otherwise any table of numbers looks like that. */
+/* --format=noheader: a row with only a time, an index and one or two figures in MiB. A row without units must have the
+ * time as nvidia-smi writes it, because any table of numbers looks like that otherwise. */
 static enum log_seen csv_guess(struct log_state *state, struct text line, struct log_row *row) {
     struct csv_plain plain = {0};
     for (uint32_t at = 0; at != LOG_NONE && plain.n_cells < 6;)

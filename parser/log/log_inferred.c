@@ -35,7 +35,7 @@ static struct text label_last(struct text label) {
     text_contains_any(text, (const char *const[]){__VA_ARGS__}, \
                       (uint32_t)(sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *)))
 
-/* The figure that a label names; NOTE_KINDS: none, or a change, a rate, a plan, a size on disk. */
+/* The kind of figure that a label names; NOTE_KINDS: none, or a change, a rate, a plan, a size on disk. */
 static enum note_what what_of(struct text label, bool about_memory) {
     bool host = HAS(label, "cpu", "ram ", "ram:", "rss", "host", "virtual", "worker ", "cgroup"),
          vram = HAS(label, "vram", "gpu");
@@ -136,7 +136,7 @@ static enum note_what what_behind(struct text line, uint32_t at) {
 bool log_is_about_memory(struct text line) {
     struct label label;
     if (log_has(line, "BAR1 ") ||
-        log_has(line, "Protected Memory")) /* of nvidia-smi -q, beside the GPU's own */
+        log_has(line, "Protected Memory")) /* nvidia-smi -q lists these beside the GPU's memory */
         return false;
     for (uint32_t from = 0; from < line.nbytes; from += LABEL_NBYTES / 2) {
         uint32_t end = from + LABEL_NBYTES < line.nbytes ? from + LABEL_NBYTES : line.nbytes;
@@ -149,7 +149,7 @@ bool log_is_about_memory(struct text line) {
     return false;
 }
 
-/* "memory used: 11.8 / 12.3 GB", "allocated/reserved: 1.2/3.4 GB". Returns the index behind both; LOG_NONE: there is no such pair. */
+/* "memory used: 11.8 / 12.3 GB", "allocated/reserved: 1.2/3.4 GB". Returns the place after both; LOG_NONE: there is no such pair. */
 static uint32_t pair_at(struct text line, uint32_t at, uint64_t *one, uint64_t *other) {
     uint64_t nbytes;
     if (!is_digit(line.at[at]) || (at > 0 && strchr(" :=(\t", line.at[at - 1]) == NULL) ||
@@ -214,8 +214,8 @@ static void figures_read(const struct log_stream *stream, struct text line, stru
 
 enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row) {
     struct log_stream *stream = state->stream;
-    /* see_memory_usage, which is looked at by itself; the tables of an error, of TensorFlow's allocator and of what was
-     * planned, which are no levels; the kernel's epilogue. */
+    /* Not read by their words: see_memory_usage (log_line_host does), tables of errors, of TensorFlow's allocator and of
+     * planners, whose figures are not levels, and the kernel's lines after a kill. */
     if (log_has(line, "CPU Virtual Memory:") || stream->oom.lines_left != 0 || log_has(line, "oom_reaper") ||
         log_has(line, "planner.stats:#") || log_has(line, "Memory cgroup stats for") ||
         log_has(line, "bfc_allocator.cc"))

@@ -101,7 +101,7 @@ static const struct log_figure told[] = {
     {"limit set to", BEHIND, NOTE_ALLOWED, 0},
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
-/* Lines with nothing but the error itself. */
+/* Words of lines that name an error without a figure. */
 static const char *const bare[] = {"CUDA error: out of memory",
                                    "cuda runtime error (2)",
                                    "error=2 : out of memory",
@@ -164,7 +164,7 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    "execution failed: Insufficient Memory",
                                    "kIOGPUCommandBufferCallbackErrorOutOfMemory"};
 
-/* "Process 560 has 7.95 GiB memory in use." once for each of the others. */
+/* "Process 560 has 7.95 GiB memory in use.": adds up the other processes. */
 static void processes_read(struct text line, struct log_row *row) {
     uint64_t number, nbytes;
     for (uint32_t at = log_find(line, 0, "Process "); at != LOG_NONE;
@@ -230,7 +230,7 @@ static void hbm_read(struct text line, struct log_row *row) {
         log_know_first(row, NOTE_DEVICE_TOTAL, nbytes);
 }
 
-/* TensorFlow's "OOM when allocating tensor with shape[500,17,17,4032] and type float": the bytes that follow from it. */
+/* TensorFlow's "OOM when allocating tensor with shape[500,17,17,4032] and type float": the size of that tensor. */
 static void tensor_read(struct text line, struct log_row *row) {
     static const struct {
         const char *name;
@@ -303,7 +303,7 @@ static void oom_complete(struct log_row *row, bool since_2_1) {
     log_setting_complete(row, since_2_1);
 }
 
-/* Limit on the further lines of the message. */
+/* How many more lines the message may have. */
 static uint32_t lines_left(const struct log_row *row) {
     if (strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0)
         return TABLE_LINES;
@@ -331,7 +331,7 @@ static bool is_bare(struct text line) {
     return false;
 }
 
-/* Is it a size requested in an allocator's message? "Unable to allocate 3 GiB of disk" is none. */
+/* Does the line name the size of a request, in an allocator's message? Not "Unable to allocate 3 GiB of disk". */
 static bool is_full(struct text line) {
     static const char *const sure[] = {"out of memory",
                                        "Out of memory",
@@ -378,7 +378,7 @@ static void tail_keep(struct log_oom *oom, struct text line) {
     memcpy(oom->tail, line.at + line.nbytes - oom->tail_nbytes, oom->tail_nbytes);
 }
 
-/* Figures that the end of the line before and the beginning of this one say together. */
+/* Reads figures whose words are split between the end of the line before and the beginning of this one. */
 static void seam_read(struct log_oom *oom, struct text line, struct log_row *row) {
     uint8_t seam[2 * OOM_TAIL + 1];
     line = text_from(line, log_skip(line, 0));
@@ -446,7 +446,7 @@ static bool tells_again(const struct log_oom *oom, struct text line) {
            is_printed_as(row.value[NOTE_ASKED], oom->raw.value[NOTE_ASKED]);
 }
 
-/* TensorFlow names one request in several lines, by its tensor: a size that no line has named is another request. */
+/* TensorFlow names a request in several lines, by its tensor: a size that no recent line has named is a new request. */
 static bool asks_anew(const struct log_oom *oom, struct text line) {
     struct log_row row = {.gpu = LOG_NO_DEVICE};
     tensor_read(line, &row);

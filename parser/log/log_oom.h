@@ -10,32 +10,32 @@
 
 enum { OOM_TAIL = 96, OOM_SIZES = 8 };
 
-/* The error that the lines of one rank are in. */
+/* The out-of-memory error that the lines of one rank tell about. */
 struct log_oom {
-    struct log_row row;  /* with the figures that follow from the others */
-    struct log_row raw;  /* the figures in its lines */
+    struct log_row row;  /* its figures, and those that follow from them */
+    struct log_row raw;  /* its figures as printed */
     bool since_2_1;      /* its message has the words of PyTorch 2.1 and later */
     uint32_t index;      /* of the row among all, set by the caller */
     uint32_t lines_left; /* its message may take this many more; 0: it is over */
     uint32_t n_full;     /* errors so far that name a request */
     uint32_t n_bare;     /* errors so far without figures: at most one, and none after a full one */
     uint32_t tail_nbytes;
-    uint64_t asked[OOM_SIZES]; /* sizes that errors named last, */
-    uint32_t n_asked;          /* number of them */
+    uint64_t asked[OOM_SIZES]; /* ring of the sizes that errors named last */
+    uint32_t n_asked;          /* sizes named so far */
     uint8_t tail[OOM_TAIL];    /* the end of the line before */
 };
 
 enum log_oom_seen {
     LOG_OOM_NOTHING,
     LOG_OOM_BEGINS, /* `oom->row` is a new error, as far as this line describes it */
-    LOG_OOM_MORE,   /* `oom->row` has become more */
-    LOG_OOM_AGAIN   /* a bare "out of memory" of an error that is known */
+    LOG_OOM_MORE,   /* `oom->row` has more figures now */
+    LOG_OOM_AGAIN   /* the line repeats an error that is known */
 };
 
 /* Looks at a line; `fresh` is its row, with line, rank and time. O(line). */
 enum log_oom_seen log_oom_line(struct log_oom *oom, struct text line, const struct log_row *fresh);
 
-/* Does the row repeat the error before it in each figure and device? */
+/* Do both rows have the same figures and the same device? */
 bool log_oom_same(const struct log_row *a, const struct log_row *b);
 
 /* ---- log_backend.c: whose allocator ran out of memory, and the variable that sets it up ---- */

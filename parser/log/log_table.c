@@ -215,7 +215,7 @@ static bool sglang_cache(struct text line, struct log_row *row) {
     return true;
 }
 
-/* The use that Ollama's scheduler assumes on each GPU: "updated VRAM based on existing loaded models", "inference compute". */
+/* Ollama's scheduler states the memory of each GPU: "updated VRAM based on existing loaded models", "inference compute". */
 static bool ollama_gpu(struct log_state *state, struct text line, struct log_row *row) {
     static const struct log_figure total = {" total=", CELL, NOTE_DEVICE_TOTAL, 0},
                                    available = {" available=", CELL, NOTE_DEVICE_FREE, 0},
@@ -275,7 +275,7 @@ static uint32_t bars_until(struct text line, uint32_t end) {
     return n;
 }
 
-/* The same for sacct -P, whose columns are separated by bars. */
+/* The column "MaxRSS" of sacct -P, whose columns are separated by bars. */
 static bool sacct_bars(struct log_stream *stream, struct text line, struct log_row *row) {
     static const char units[] = "KMGT";
     uint32_t name = log_find(line, 0, "MaxRSS|"), at = 0, left = stream->max_rss_bars;
@@ -404,7 +404,7 @@ static bool kill_line(struct log_state *state, struct text line, struct log_row 
     return true;
 }
 
-/* "GPU[0]", and of tools that name the GPU in a line above: "| Device ID    | 0", rocm-smi's "card0": { of JSON. */
+/* Sets the row's GPU by "GPU[0]", or by an earlier line of the tool: "| Device ID    | 0", rocm-smi's "card0": {. */
 static void gpu_of_tool(const struct log_stream *stream, struct text line, struct log_row *row) {
     uint64_t number;
     if (log_count_behind(line, "GPU[", &number))
@@ -442,7 +442,7 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
     return LOG_NOTHING;
 }
 
-/* ---- the tables of nvidia-smi, nvitop and npu-smi: the device's number stands in the line before; gpustat's in its own ---- */
+/* ---- tables of nvidia-smi, nvitop and npu-smi, with the device's number in the line before; gpustat has it in the same ---- */
 
 /* "|   0  NVIDIA H100 80GB HBM3          On  |", "| Device ID                   | 0" */
 static void table_gpu(struct log_stream *stream, struct text line) {
@@ -473,8 +473,8 @@ static enum log_seen process_line(struct log_stream *stream, struct text line, s
     return log_share_add(stream, row, nbytes, false);
 }
 
-/* "|  1    3   0   0  |  14366MiB / 19968MiB |" below "| MIG devices:": a part of a GPU, whose parts add up; the line of its
- * BAR1 names none. */
+/* "|  1    3   0   0  |  14366MiB / 19968MiB |" below "| MIG devices:": a part of a GPU; the parts are added up. The line
+ * of its BAR1 names no GPU. */
 static enum log_seen mig_line(struct log_stream *stream, struct text line, uint64_t used,
                               struct log_row *row) {
     uint64_t gpu;

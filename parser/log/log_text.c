@@ -11,7 +11,7 @@ enum {
     UNIT_MAX = 5 /* letters of "bytes" */
 };
 
-/* No device has more, and sums of a log's levels stay numbers. */
+/* No device has more, and sums of such sizes stay below 2^64. */
 static const uint64_t SIZE_LIMIT = UINT64_C(1) << 46;
 static const uint64_t COUNT_LIMIT = UINT64_C(1) << 53;
 
@@ -62,7 +62,7 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count) {
     return at;
 }
 
-/* "kb" and "Gb" are spellings of units; of one letter, "m" and "g" are other units. */
+/* Case does not matter ("kb", "Gb"), except for a single letter: "m" and "g" are other units. */
 static bool is_unit(struct text text, const char *name) {
     uint8_t other = text.nbytes > 1 ? 0x20 : 0;
     for (uint32_t i = 0; i < text.nbytes; i++)
@@ -297,7 +297,7 @@ static bool is_level(struct text text, uint32_t at, uint32_t end) {
     return false;
 }
 
-/* After a word of a logger: a time, a level, a file with a line, "mp:"; `at`: it is not one. */
+/* The place after a word of a logger (a time, a level, "mp:"); `at` if there is none. */
 static uint32_t logger_word_skip(struct text text, uint32_t at) {
     uint32_t end = at, digits = 0, others = 0;
     while (end < text.nbytes && text.at[end] != ' ') {

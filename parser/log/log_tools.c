@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- transformers, trainer_utils.py, TrainerMemoryTracker: what each stage added, and the most above that ---- */
+/* ---- transformers, trainer_utils.py, TrainerMemoryTracker: what each stage added, and how far its peak lay above ---- */
 
 /* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the dict. */
 static bool stage_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
@@ -15,7 +15,7 @@ static bool stage_figure(struct text line, const char *words, uint64_t *nbytes, 
     return log_signed_size(line, at, 1, nbytes, negative);
 }
 
-/* Each stage begins where the one before it ended. Without a line that says where the first began, none is a level. */
+/* Each stage begins at the level where the one before it ended. Without a line with the first level, there are none. */
 static enum log_seen stage_line(struct log_state *state, struct text line, struct log_row *row) {
     static const char *const added[] = {"init_mem_gpu_alloc_delta", "train_mem_gpu_alloc_delta",
                                         "eval_mem_gpu_alloc_delta", "test_mem_gpu_alloc_delta"};
@@ -41,7 +41,7 @@ static enum log_seen stage_line(struct log_state *state, struct text line, struc
     }
     if (!whole && !part)
         return LOG_NOTHING;
-    if (!stream->staged) /* the first is an event of no level */
+    if (!stream->staged) /* the first becomes an event without a level */
         return state->n_changes++ == 0 ? LOG_ROW : LOG_PART;
     if (!whole)
         return LOG_PART;
@@ -52,7 +52,7 @@ static enum log_seen stage_line(struct log_state *state, struct text line, struc
 
 /* ---- axolotl, bench.py: "GPU memory usage after model load: 7.565GB (+0.126GB cache, +0.788GB misc)" ---- */
 
-/* Allocated bytes, the cache on top of them, and NVML's on top of both; parts of 0 are left out. */
+/* Allocated bytes, the cache on top of them, and NVML's figure on top of both. Parts of 0 are not printed. */
 static enum log_seen axolotl_line(struct text line, struct log_row *row) {
     static const struct log_figure cache = {" cache", BEFORE, NOTE_RESERVED, 0},
                                    misc = {" misc", BEFORE, NOTE_DEVICE_USED, 0};
@@ -70,7 +70,7 @@ static enum log_seen axolotl_line(struct text line, struct log_row *row) {
     return LOG_ROW;
 }
 
-/* ---- mlx-lm, generate: "Peak memory: 4.381 GB" of 10^9 bytes, below what it says of its speed ---- */
+/* ---- mlx-lm, generate: "Peak memory: 4.381 GB" of 10^9 bytes, below the line about its speed ---- */
 
 static enum log_seen generate_line(struct log_stream *stream, struct text line, struct log_row *row) {
     static const struct log_figure peak = {"Peak memory:", DECIMAL, NOTE_MAX_ALLOCATED, 0};
@@ -138,7 +138,7 @@ static bool last_size(struct text line, uint64_t *nbytes) {
     return false;
 }
 
-/* Its rows are counted, and the one with the most kept: the first is an event of no level. */
+/* Counts the table's rows and keeps the largest figure. The first row becomes an event without a level. */
 static enum log_seen operator_line(struct log_state *state, struct text line) {
     uint64_t nbytes;
     if ((log_has(line, "# of Calls") || log_has(line, "Number of Calls")) && log_has(line, " Mem ")) {
@@ -152,8 +152,8 @@ static enum log_seen operator_line(struct log_state *state, struct text line) {
     return state->n_operators++ == 0 ? LOG_ROW : LOG_PART;
 }
 
-/* ---- YOLO: "21/300      19.8G      1.468 ..." below "Epoch    GPU_mem   box_loss": what is reserved. YOLOv5, whose table has
- * an objectness loss, divides by powers of ten. ---- */
+/* ---- YOLO: "21/300      19.8G      1.468 ..." below "Epoch    GPU_mem   box_loss": reserved memory. YOLOv5, whose table
+ * has an objectness loss, divides by powers of ten. ---- */
 
 static enum log_seen yolo_line(struct log_stream *stream, struct text line, struct log_row *row) {
     uint64_t epoch, epochs, nbytes;

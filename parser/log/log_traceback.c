@@ -8,7 +8,7 @@ static struct text between(struct text line, uint32_t from, uint32_t end) {
     return (struct text){line.at + from, end > from ? end - from : 0};
 }
 
-/* Makes room for one more: the outermost line that is not own goes. */
+/* Makes room for one more frame: drops the outermost one that is not the user's own. */
 static void frame_drop(struct log_traceback *traceback) {
     uint32_t at = 0;
     while (at < TRACEBACK_FRAMES && traceback->own[at])
@@ -141,7 +141,7 @@ static bool ends_traceback(struct text line) {
     struct text message = log_message(line);
     uint32_t end = message.nbytes < 120 ? message.nbytes : 120;
     struct text head = {message.at, end};
-    /* "RuntimeError: Caught RuntimeError in replica 0 on device 0.": an "Original Traceback" follows, from the same lines */
+    /* after "RuntimeError: Caught RuntimeError in replica 0 on device 0." the "Original Traceback" follows */
     return head.nbytes != 0 && !text_contains(head, ": Caught ") && head.at[0] >= 'A' && head.at[0] <= 'z' &&
            text_contains_any(head, words, sizeof words / sizeof *words);
 }
@@ -151,7 +151,7 @@ static void traceback_drop(struct log_traceback *traceback) {
         .chained = traceback->chained, .shared = traceback->shared, .n_shared = traceback->n_shared};
 }
 
-/* A second one that begins while the first has lines and no error: two processes print at once. */
+/* Begins a traceback. If the error of the last one has not come yet, two processes print at once. */
 static void traceback_begin(struct log_traceback *traceback) {
     bool open = traceback->n_open != 0 && traceback->gap < 4;
     uint32_t n_open = open ? traceback->n_open + 1 : 1;
@@ -195,7 +195,7 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
     return true;
 }
 
-/* Two lines of one function: each is of another traceback, unless it calls itself. */
+/* Are these two lines of one function? Then they belong to two tracebacks, unless the function calls itself. */
 static bool lines_part(const struct frame_table *frames, uint32_t a, uint32_t b) {
     const struct frame *one = &frames->frame[a], *other = &frames->frame[b];
     return one->file == other->file && one->name == other->name && one->line != other->line;

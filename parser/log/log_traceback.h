@@ -19,18 +19,18 @@
  * and the error. */
 enum { TRACEBACK_FRAMES = 128, TRACEBACK_GAP = 60 };
 
-/* The traceback that the lines of one rank are in. */
+/* The traceback that the lines of one rank have begun. */
 struct log_traceback {
     uint32_t frame[TRACEBACK_FRAMES]; /* ids, outermost first */
     bool own[TRACEBACK_FRAMES];       /* not of an installed package, nor of Python's library */
     uint32_t count;
-    uint32_t gap;        /* lines since the last one */
-    uint32_t n_open;     /* tracebacks that have begun and not ended: processes that print at once */
-    uint32_t shared;     /* stack that the tracebacks which are open yet have too, */
-    uint32_t n_shared;   /* number of them */
-    bool ends_own;       /* the one that ended last: at a line of the user's own code */
+    uint32_t gap;        /* other lines since the last frame */
+    uint32_t n_open;     /* open tracebacks; several: processes print at once */
+    uint32_t shared;     /* the stack of the tracebacks that are still open */
+    uint32_t n_shared;   /* their number */
+    bool ends_own;       /* the last traceback ended at a line of the user's own code */
     bool waits_for_line; /* the last frame has no line yet: IPython 7 prints it below */
-    bool chained;        /* "During handling of the above exception": it repeats the error before */
+    bool chained; /* "During handling of the above exception" came: the next error may repeat the last */
 };
 
 /* Takes a line. `*taken`: it was part of a traceback. False: no memory. O(line). */
@@ -38,9 +38,8 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
                         bool *taken);
 
 /*
- * The stack of the traceback down to the innermost line of the user's own code, or down to its end where it has none of
- * these; 0 where there is no traceback. Where several processes print theirs at once, the lines of one cannot be told from
- * another's: they count as one stack if all could have come the same way, else it is 0. The traceback is over then. False:
- * no memory.
+ * Ends the traceback. `*stack`: its frames down to the innermost line of the user's own code, or all if none is; 0: there
+ * is no traceback. If several processes print theirs at once, the lines of one cannot be told from another's: they are one
+ * stack if all can have come the same way, otherwise 0. False: no memory.
  */
 bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack);
