@@ -35,11 +35,11 @@ static void note_series(const struct index *index, const struct batch *batch) {
 
 /* Joins the databases of all rows to DIR/ranks.sqlite; rows of one file share a database. False: printed. */
 static bool databases_join(const struct index *index, struct batch *batch) {
-    struct export_part *parts = arena_column(&batch->arena, index->n_rows, sizeof *parts);
+    struct export_part *parts = batch_alloc(batch, index->n_rows, sizeof *parts);
     char reason[EXPORT_REASON_NBYTES] = "no memory";
     struct output_file file;
     uint32_t n = 0;
-    for (uint32_t i = 0; parts != NULL && i < index->n_rows; i++) {
+    for (uint32_t i = 0; i < index->n_rows; i++) {
         const struct index_row *row = &index->rows[i];
         if (n != 0 && strcmp(row->name, parts[n - 1].name) == 0)
             continue;
@@ -50,9 +50,9 @@ static bool databases_join(const struct index *index, struct batch *batch) {
                                  .rank = row->rank,
                                  .step = row->step};
     }
-    if (!store_begin(&file, batch->directory, "ranks.sqlite", batch->settings->force, (struct arena_host){0}))
+    if (!store_begin(&file, batch, "ranks.sqlite", (struct arena_host){0}))
         return false;
-    bool joined = parts != NULL && export_join(&file.out, parts, n, batch->directory, reason);
+    bool joined = export_join(&file.out, parts, n, batch->directory, reason);
     if (!joined && !file.out.refused)
         terminal_error(NULL, "%s/ranks.sqlite: %s", batch->directory, reason);
     return output_file_end(&file, joined) && joined;
@@ -105,17 +105,14 @@ static void nothing_say(const struct batch *batch) {
 
 /* Finds the files to convert and names them. False: printed. */
 static bool batch_prepare(struct batch *batch, const struct rank_pattern *pattern) {
-    if (!batch_find(batch, pattern))
-        return false;
+    batch_find(batch, pattern);
     if (batch->watch == NULL &&
         batch_count(batch, BATCH_WAITING) + batch_count(batch, BATCH_ELSEWHERE) == 0) {
         nothing_say(batch);
         return false;
     }
-    if (names_assign(batch))
-        return true;
-    terminal_error(NULL, "no memory for the list of files");
-    return false;
+    names_assign(batch);
+    return true;
 }
 
 static void batch_resume(struct batch *batch) {
@@ -132,8 +129,10 @@ static int batch_finish(struct batch *batch) {
         return EXIT_CODE_FAILED;
     if (batch->settings->resume && batch->settings->shard == NULL && !join_remove_stale(batch))
         return EXIT_CODE_FAILED;
-    if (batch->settings->shard == NULL)
-        return join_batch(&index, batch) ? index_finish(&index, batch, true) : EXIT_CODE_FAILED;
+    if (batch->settings->shard == NULL) {
+        join_batch(&index, batch);
+        return index_finish(&index, batch, true);
+    }
     uint32_t n_failed = batch_count(batch, BATCH_FAILED);
     note_count(batch_count(batch, BATCH_DONE), "done");
     note_count(n_failed, "failed");
@@ -145,12 +144,11 @@ static int batch_convert_all(struct batch *batch) {
     struct store store;
     if (!store_open(&store, batch))
         return EXIT_CODE_FAILED;
-    batch->store = &store;
     record_remove(batch);
     if (batch->settings->resume)
         batch_resume(batch);
-    int number = workers_run(batch, &store);
-    int code = number > 0 ? 128 + number : number < 0 ? EXIT_CODE_FAILED : batch_finish(batch);
+    int number = workers_run(batch);
+    int code = number != 0 ? 128 + number : batch_finish(batch);
     store_close(&store);
     return code;
 }
@@ -217,11 +215,7 @@ static int batch_once(const struct settings *settings, struct watch *watch) {
                settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit());
     bool joining = settings->index_directory != NULL;
     batch.directory = directory_plain(&batch, joining ? settings->index_directory : settings->output);
-    int code = EXIT_CODE_FAILED;
-    if (batch.directory != NULL)
-        code = joining ? index_run(&batch) : batch_work(&batch);
-    else
-        terminal_error(NULL, "no memory");
+    int code = joining ? index_run(&batch) : batch_work(&batch);
     arena_release(&batch.arena);
     return code;
 }

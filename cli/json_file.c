@@ -232,11 +232,3 @@ const char *json_file_text(const cJSON *object, const char *name, const char *mi
     const char *text = cJSON_GetStringValue(json_member(object, name));
     return text != NULL ? text : missing;
 }
-
-const char *json_file_keep(struct arena *arena, const char *text) {
-    size_t nbytes = text != NULL ? strlen(text) + 1 : 1;
-    char *copy = arena_alloc(arena, nbytes);
-    if (copy != NULL && text != NULL)
-        memcpy(copy, text, nbytes);
-    return copy;
-}

@@ -1,8 +1,6 @@
 /* A small JSON file as a tree of cJSON. */
 #pragma once
 
-#include "base/arena.h"
-
 #include <cjson/cJSON.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +24,3 @@ static inline cJSON *json_member(const cJSON *object, const char *name) {
 /* The member `name` as a number or text; `missing` if there is none of that kind, or the number is beyond 2^62. */
 int64_t json_file_number(const cJSON *object, const char *name, int64_t missing);
 const char *json_file_text(const cJSON *object, const char *name, const char *missing);
-
-/* Copies a text to the arena, where it outlives the tree; copies NULL as "". NULL: no memory. */
-const char *json_file_keep(struct arena *arena, const char *text);

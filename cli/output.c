@@ -29,16 +29,20 @@ static volatile pid_t doomed_by;
 static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_CAUGHT_SIGNALS = sizeof caught_signals / sizeof caught_signals[0] };
 
-static void signal_leave(int number) {
+void output_leave(int code) {
     const char *wipe = progress_wipe();
     if (wipe != NULL && write(STDERR_FILENO, wipe, strlen(wipe)) < 0)
-        _exit(128 + number);
+        _exit(code);
     if (doomed_path[0] != '\0')
         unlink(doomed_path);
     for (size_t i = 0; i < DOOMED_DIRECTORIES && doomed_by == getpid(); i++)
         if (doomed_directories[i] != NULL)
             rmdir(doomed_directories[i]);
-    _exit(128 + number);
+    _exit(code);
+}
+
+static void signal_leave(int number) {
+    output_leave(128 + number);
 }
 
 /* Replaces `from` by `to` in that list; does nothing if `from` is not in it. */

@@ -41,6 +41,9 @@ void output_hold_signals(sigset_t *before);
 void output_doom_directory(const char *path);
 void output_spare_directory(const char *path);
 
+/* Ends the process as these signals do, but with this exit code. */
+__attribute__((noreturn)) void output_leave(int code);
+
 /* Decides the target and refuses early what would fail in the end: an existing file without force, the input itself,
  * a directory that does not exist, a terminal. False: printed; nothing to release. */
 bool output_choose(struct output *output, const struct output_request *request, const struct input *input);

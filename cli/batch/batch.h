@@ -9,8 +9,11 @@
 #pragma once
 
 #include "base/arena.h"
+#include "cli/json_file.h"
 #include "cli/options.h"
 #include "cli/rules.h"
+
+#include <sys/stat.h>
 
 enum { BATCH_UNKNOWN = -1 }; /* the name tells no rank or no step */
 
@@ -64,14 +67,17 @@ struct batch_series {
     uint64_t made_of; /* hash of what the pages were made of */
 };
 
+struct pool;
 struct store;
 struct watch;
 
 struct batch {
     const struct settings *settings;
-    const struct store *store; /* open while files are converted; NULL: an index of existing results */
-    struct watch *watch;       /* NULL: one look at the inputs */
-    const char *directory;     /* of the outputs */
+    struct store *store;   /* open while files are converted; NULL: an index of existing results */
+    struct pool *pool;     /* workers that run now; NULL: none */
+    struct batch *outer;   /* the batch whose dumps this one joins to series; NULL: this is it */
+    struct watch *watch;   /* NULL: one look at the inputs */
+    const char *directory; /* of the outputs */
     struct arena arena;
     uint32_t count, capacity;
     struct batch_file *files; /* by rising `input` */
@@ -80,10 +86,28 @@ struct batch {
     char rules_fingerprint[FINGERPRINT_CHARACTERS + 1]; /* "": no rules */
 };
 
-/* Formats a text into the batch's arena. NULL: no memory. */
-char *batch_text(struct batch *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends the run for lack of memory: prints that, kills the workers, removes staged and temporary files, and exits with
+ * EXIT_CODE_FAILED. Files that have their names stay. Takes no memory. */
+__attribute__((noreturn)) void batch_end(struct batch *batch);
 
-/* Adds a zeroed file. NULL: no memory. */
+static inline void batch_need(struct batch *batch, bool has_memory) {
+    if (!has_memory)
+        batch_end(batch);
+}
+
+/* Memory of the batch's arena; where there is none, the run ends. */
+void *batch_alloc(struct batch *batch, size_t count, size_t item_nbytes); /* zeroed */
+char *batch_text(struct batch *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *batch_keep(struct batch *batch, const char *text); /* copies a text; NULL becomes "" */
+
+/* Makes room for one more item than the `count` of a growing column. */
+#define BATCH_GROW(batch, column, capacity, count) \
+    batch_need((batch), ARENA_GROW(&(batch)->arena, column, capacity, (uint64_t)(count) + 1))
+
+/* Reads a JSON file as json_file_read does, within what is left of the batch's memory. */
+cJSON *batch_json(struct batch *batch, const char *path, struct json_fault *fault);
+
+/* Adds a zeroed file without rank and step. */
 struct batch_file *batch_add(struct batch *batch);
 
 /* Counts the files in a state. O(files). */
@@ -103,6 +127,9 @@ static inline bool batch_writes_page(const struct batch *batch, const struct bat
     return settings->pages == PAGES_ALL ||
            (settings->pages == PAGES_ODD && (file->odd || settings->shard != NULL));
 }
+
+/* When a file was changed, in nanoseconds since 1970. */
+int64_t batch_mtime_ns(const struct stat *status);
 
 /* A number that depends on the text only (64-bit FNV-1a): the same on every machine. */
 uint64_t batch_hash(const char *text);

@@ -23,7 +23,6 @@ struct search {
     size_t prefix;      /* `input` leaves out so many characters of a path */
     struct stat output; /* the output directory's */
     bool output_exists;
-    bool no_memory;
 };
 
 /* ---- recognition ---- */
@@ -31,13 +30,7 @@ struct search {
 /* Is the file named like a snapshot? If so, an empty file is a lost dump; any other empty file is ignored. */
 static bool name_promises(const struct batch_file *file) {
     static const char *const endings[] = {".pickle", ".pkl", ".gz", ".zst", ".xz", ".zip", ".pt"};
-    size_t length = strlen(file->input);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t n = strlen(endings[i]);
-        if (length > n && strcasecmp(file->input + length - n, endings[i]) == 0)
-            return true;
-    }
-    return false;
+    return names_end_like(file->input, endings, sizeof endings / sizeof endings[0]);
 }
 
 static void file_skip(struct batch_file *file, const char *reason) {
@@ -45,25 +38,25 @@ static void file_skip(struct batch_file *file, const char *reason) {
     file->reason = reason;
 }
 
+static void file_fail(struct batch_file *file, const char *reason) {
+    file->state = BATCH_FAILED;
+    file->reason = reason;
+    terminal_error(file->path, "%s", reason);
+}
+
 /* Is it a text that does not count? A text counts only if the command line names it, or if it is called like a log. */
 static bool is_prose(const struct format *format, const struct batch_file *file) {
     return strcmp(format->name, "log") == 0 && !names_is_log(file->input);
 }
 
-/* Reports a file that cannot be examined. It does not count as a snapshot. */
-static void file_fail(struct batch *batch, struct batch_file *file, const char *what) {
-    file->state = BATCH_FAILED;
-    file->reason = batch_text(batch, "%s: %s", what, strerror(errno));
-    terminal_error(file->path, "%s", file->reason != NULL ? file->reason : what);
-}
-
-/* A file that the command line names is read in any case: the reader then reports what is wrong with it. */
+/* Decides by its first bytes whether a file is a snapshot. A file that the command line names is read in any case: the
+ * reader then reports what is wrong with it. */
 static void file_recognise(struct batch *batch, struct batch_file *file) {
     uint8_t head[FORMAT_NBYTES];
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : -1;
     if (n < 0 && !file->named)
-        file_fail(batch, file, fd < 0 ? "cannot open" : "cannot read");
+        file_fail(file, batch_text(batch, "cannot %s: %s", fd < 0 ? "open" : "read", strerror(errno)));
     if (fd >= 0)
         close(fd);
     file->compressed = n > 2 && (memcmp(head, "\x1f\x8b", 2) == 0 || memcmp(head, "PK", 2) == 0);
@@ -78,49 +71,30 @@ static void file_recognise(struct batch *batch, struct batch_file *file) {
 
 static struct batch_file *search_note(struct search *search, const char *path) {
     struct batch_file *file = batch_add(search->batch);
-    const char *copy = file != NULL ? batch_text(search->batch, "%s", path) : NULL;
-    if (copy == NULL) {
-        search->no_memory = true;
-        return NULL;
-    }
-    file->path = copy;
-    file->input = strlen(copy) > search->prefix ? copy + search->prefix : copy;
+    file->path = batch_text(search->batch, "%s", path);
+    file->input = strlen(path) > search->prefix ? file->path + search->prefix : file->path;
     return file;
 }
 
-/* Notes a file of another shard by its name only: the file system is not asked about it. False: no memory. */
-static bool search_pass(struct search *search, const char *path) {
+/* Adds a file. One of another shard is noted by its name only: `status` may be NULL then. */
+static void search_add(struct search *search, const char *path, const struct stat *status, bool named) {
     struct batch_file *file = search_note(search, path);
-    if (file == NULL)
-        return false;
-    file->state = BATCH_ELSEWHERE;
-    search->no_memory |= !names_read(search->batch, file, search->pattern);
-    return true;
-}
-
-static bool search_add(struct search *search, const char *path, const struct stat *status, bool named) {
-    struct batch_file *file = search_note(search, path);
-    if (file == NULL)
-        return false;
+    names_read(search->batch, file, search->pattern);
+    if (!shard_has(search->batch, file->input)) {
+        file->state = BATCH_ELSEWHERE;
+        return;
+    }
     file->named = named;
     file->nbytes = (uint64_t)status->st_size;
-    file->mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+    file->mtime_ns = batch_mtime_ns(status);
     file->device = (uint64_t)status->st_dev;
     file->inode = (uint64_t)status->st_ino;
-    search->no_memory |= !names_read(search->batch, file, search->pattern);
     file_recognise(search->batch, file);
-    return file->state != BATCH_FAILED || file->reason != NULL;
 }
 
-/* Reports a path that cannot be searched; the search goes on without it. False: no memory. */
-static bool search_fail(struct search *search, const char *path, const char *what, const char *why) {
-    struct batch_file *file = search_note(search, path);
-    if (file == NULL)
-        return false;
-    file->state = BATCH_FAILED;
-    file->reason = batch_text(search->batch, "%s%s", what, why);
-    terminal_error(path, "%s", file->reason != NULL ? file->reason : "");
-    return file->reason != NULL;
+/* Reports a path that cannot be searched; the search goes on without it. */
+static void search_fail(struct search *search, const char *path, const char *what, const char *why) {
+    file_fail(search_note(search, path), batch_text(search->batch, "%s%s", what, why));
 }
 
 /* Does a batch write files of this name? Snapshots and results may share a directory. */
@@ -163,94 +137,73 @@ static bool is_own_result(const struct search *search, const char *path) {
     return is;
 }
 
-static bool search_refuse_result(struct search *search, const char *path) {
-    return search_fail(search, path, "",
-                       "is in the output directory and would be overwritten; name another -o DIR");
+static void search_refuse_result(struct search *search, const char *path) {
+    search_fail(search, path, "", "is in the output directory and would be overwritten; name another -o DIR");
 }
 
 /* Is this the directory of another batch's results? */
-static bool is_report(const char *path) {
-    char *summary, *shards;
-    bool is = false;
-    if (asprintf(&summary, "%s/summary.json", path) < 0)
-        return false;
-    if (asprintf(&shards, "%s/shards", path) >= 0) {
-        is = access(summary, F_OK) == 0 && access(shards, F_OK) == 0;
-        free(shards);
-    }
-    free(summary);
-    return is;
+static bool is_report(struct batch *batch, const char *path) {
+    return access(batch_text(batch, "%s/summary.json", path), F_OK) == 0 &&
+           access(batch_text(batch, "%s/shards", path), F_OK) == 0;
 }
 
-static bool search_directory(struct search *search, const char *path, int depth);
+static void search_directory(struct search *search, const char *path, int depth);
 
 /* `type` is what the directory says, DT_UNKNOWN where it says nothing. Every shard looks at links, since one may lead
  * out of the directory or nowhere. */
-static bool search_entry(struct search *search, const char *path, unsigned char type, int depth) {
+static void search_entry(struct search *search, const char *path, unsigned char type, int depth) {
     struct stat status, target;
-    if (type == DT_REG && !shard_has(search->batch, path + search->prefix))
-        return search_pass(search, path);
+    if (type == DT_REG && !shard_has(search->batch, path + search->prefix)) {
+        search_add(search, path, NULL, false);
+        return;
+    }
     if (lstat(path, &status) != 0)
-        return true; /* it was there a moment ago */
+        return; /* it was there a moment ago */
     if (S_ISDIR(status.st_mode)) {
-        bool enter = !search->batch->settings->flat && depth < DEPTH_LIMIT && !is_output(search, &status) &&
-                     !is_report(path);
-        return !enter || search_directory(search, path, depth + 1);
+        if (!search->batch->settings->flat && depth < DEPTH_LIMIT && !is_output(search, &status) &&
+            !is_report(search->batch, path))
+            search_directory(search, path, depth + 1);
+        return;
     }
     bool link = S_ISLNK(status.st_mode) && stat(path, &target) == 0;
     if (link)
         status = target;
-    if (!S_ISREG(status.st_mode))
-        return true;
-    if (link && is_own_result(search, path))
-        return search_refuse_result(search, path);
-    return shard_has(search->batch, path + search->prefix) ? search_add(search, path, &status, false)
-                                                           : search_pass(search, path);
+    if (link && S_ISREG(status.st_mode) && is_own_result(search, path))
+        search_refuse_result(search, path);
+    else if (S_ISREG(status.st_mode))
+        search_add(search, path, &status, false);
 }
 
-static bool search_directory(struct search *search, const char *path, int depth) {
+static void search_directory(struct search *search, const char *path, int depth) {
     struct stat status;
     DIR *directory = opendir(path);
     if (directory == NULL || fstat(dirfd(directory), &status) != 0) {
-        int error = errno;
+        search_fail(search, path, "cannot read the directory: ", strerror(errno));
         if (directory != NULL)
             closedir(directory);
-        return search_fail(search, path, "cannot read the directory: ", strerror(error));
+        return;
     }
-    bool done = true, results = is_output(search, &status) || is_report(path);
+    bool results = is_output(search, &status) || is_report(search->batch, path);
     const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
-    for (struct dirent *entry; done && (entry = readdir(directory)) != NULL;) {
-        char *below;
-        if (entry->d_name[0] == '.' || (results && is_result(entry->d_name)))
-            continue;
-        if (asprintf(&below, "%s%s%s", path, slash, entry->d_name) < 0) {
-            search->no_memory = true;
-            done = false;
-            break;
-        }
-        done = search_entry(search, below, entry->d_type, depth);
-        free(below);
-    }
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (entry->d_name[0] != '.' && !(results && is_result(entry->d_name)))
+            search_entry(search, batch_text(search->batch, "%s%s%s", path, slash, entry->d_name),
+                         entry->d_type, depth);
     closedir(directory);
-    return done;
 }
 
-static bool search_add_named(struct search *search, const char *path, const struct stat *status) {
-    const char *input = strlen(path) > search->prefix ? path + search->prefix : path;
-    return shard_has(search->batch, input) ? search_add(search, path, status, true)
-                                           : search_pass(search, path);
-}
-
-static bool search_path(struct search *search, const char *path) {
+static void search_path(struct search *search, const char *path) {
     struct stat status;
     if (stat(path, &status) != 0)
-        return search_fail(search, path, "cannot open: ", strerror(errno));
-    if (S_ISDIR(status.st_mode))
-        return search_directory(search, path, 0);
-    if (S_ISREG(status.st_mode))
-        return is_own_result(search, path) ? search_refuse_result(search, path)
-                                           : search_add_named(search, path, &status);
-    return search_fail(search, path, "", "is neither a file nor a directory");
+        search_fail(search, path, "cannot open: ", strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+        search_directory(search, path, 0);
+    else if (!S_ISREG(status.st_mode))
+        search_fail(search, path, "", "is neither a file nor a directory");
+    else if (is_own_result(search, path))
+        search_refuse_result(search, path);
+    else
+        search_add(search, path, &status, true);
 }
 
 /* ---- what results call the files ---- */
@@ -299,10 +252,8 @@ static int identity_compare(const void *a, const void *b) {
     return strcmp(x->input, y->input);
 }
 
-static bool twins_skip(struct batch *batch) {
-    struct batch_file **order = malloc(((size_t)batch->count + 1) * sizeof *order);
-    if (order == NULL)
-        return false;
+static void twins_skip(struct batch *batch) {
+    struct batch_file **order = batch_alloc(batch, batch->count, sizeof *order);
     for (uint32_t i = 0; i < batch->count; i++)
         order[i] = &batch->files[i];
     qsort(order, batch->count, sizeof *order, identity_compare);
@@ -312,8 +263,6 @@ static bool twins_skip(struct batch *batch) {
         else if (order[i]->state == BATCH_WAITING && order[i]->inode != 0)
             file_skip(order[i], batch_text(batch, "is the same file as %s", order[first]->input));
     }
-    free(order);
-    return true;
 }
 
 /* Drops files that are in the batch twice. The same path twice needs no message. */
@@ -325,20 +274,17 @@ static void repeats_drop(struct batch *batch) {
     batch->count = kept;
 }
 
-bool batch_find(struct batch *batch, const struct rank_pattern *pattern) {
+void batch_find(struct batch *batch, const struct rank_pattern *pattern) {
     const struct settings *settings = batch->settings;
     struct search search = {.batch = batch, .pattern = pattern};
     search.output_exists = stat(batch->directory, &search.output) == 0;
     search.prefix = shared_prefix(settings->inputs, settings->n_inputs);
-    bool done = true;
-    for (uint32_t i = 0; done && i < settings->n_inputs; i++)
-        done = search_path(&search, settings->inputs[i]);
-    if (done && batch->count != 0) {
-        qsort(batch->files, batch->count, sizeof *batch->files, input_compare);
-        repeats_drop(batch);
-        search.no_memory |= !twins_skip(batch) || !names_settle(batch);
-    }
-    if (search.no_memory)
-        terminal_error(NULL, "no memory for the list of files");
-    return done && !search.no_memory;
+    for (uint32_t i = 0; i < settings->n_inputs; i++)
+        search_path(&search, settings->inputs[i]);
+    if (batch->count == 0)
+        return;
+    qsort(batch->files, batch->count, sizeof *batch->files, input_compare);
+    repeats_drop(batch);
+    twins_skip(batch);
+    names_settle(batch);
 }

@@ -1,8 +1,6 @@
 #include "cli/batch/batch_join.h"
 
 #include "base/search.h"
-#include "cli/batch/batch_diffs.h"
-#include "cli/batch/batch_made.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_pages.h"
 #include "cli/batch/batch_series.h"
@@ -25,12 +23,13 @@ enum { MISSING_SHOWN = 400 };
 
 /* ---- rows and refusals ---- */
 
-static bool index_reserve(struct index *index, uint32_t count) {
-    size_t n = (size_t)count + 1; /* room for one more note, about series */
-    index->failed = arena_alloc(index->arena, n * sizeof *index->failed);
-    index->skipped = arena_alloc(index->arena, n * sizeof *index->skipped);
-    index->notes = arena_alloc(index->arena, n * sizeof *index->notes);
-    return index->failed != NULL && index->skipped != NULL && index->notes != NULL;
+/* Starts an index with room for so many refusals and notes, and for one more note, about series. */
+static void index_begin(struct index *index, struct batch *batch, size_t count) {
+    *index = (struct index){.arena = &batch->arena,
+                            .version = STRATA_VERSION,
+                            .failed = batch_alloc(batch, count, sizeof *index->failed),
+                            .skipped = batch_alloc(batch, count, sizeof *index->skipped),
+                            .notes = batch_alloc(batch, count + 1, sizeof *index->notes)};
 }
 
 static void index_refuse(struct index *index, const struct batch_file *file) {
@@ -41,38 +40,34 @@ static void index_refuse(struct index *index, const struct batch_file *file) {
         index->skipped[index->n_skipped++] = refusal;
 }
 
-bool join_batch(struct index *index, struct batch *batch) {
-    *index = (struct index){.arena = &batch->arena, .version = STRATA_VERSION};
-    bool done = index_reserve(index, batch->count);
-    for (uint32_t i = 0; done && i < batch->count; i++) {
+/* Adds the row of a file that is done, from its sidecar. */
+static void index_take(struct index *index, struct batch *batch, struct batch_file *file) {
+    struct sidecar sidecar;
+    if (sidecar_read(&sidecar, batch, file->name) == SIDECAR_READ) {
+        batch_need(batch, index_add_row(index, &sidecar.row));
+        return;
+    }
+    file->state = BATCH_FAILED;
+    file->reason = "its sidecar is gone or cannot be read";
+    terminal_error(file->path, "%s", file->reason);
+    index_refuse(index, file);
+}
+
+void join_batch(struct index *index, struct batch *batch) {
+    index_begin(index, batch, batch->count);
+    for (uint32_t i = 0; i < batch->count; i++) {
         struct batch_file *file = &batch->files[i];
-        struct sidecar sidecar;
-        if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED) {
+        if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED)
             index_refuse(index, file);
-            continue;
-        }
-        if (file->row != NULL) {
+        else if (file->row == NULL)
+            index_take(index, batch, file);
+        else {
             struct index_row row = *file->row;
             /* the --group-by of this run counts, not that of the run that wrote the sidecar */
             row.group = row.has_allocations ? file->group : row.group;
-            done = index_add_row(index, &row);
-            continue;
-        }
-        enum sidecar_result result = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena);
-        if (result == SIDECAR_READ) {
-            done = index_add_row(index, &sidecar.row);
-        } else if (result == SIDECAR_NO_MEMORY) {
-            done = false;
-        } else {
-            file->state = BATCH_FAILED;
-            file->reason = "its sidecar is gone or cannot be read";
-            terminal_error(file->path, "%s", file->reason);
-            index_refuse(index, file);
+            batch_need(batch, index_add_row(index, &row));
         }
     }
-    if (!done)
-        terminal_error(NULL, "no memory for the index");
-    return done;
 }
 
 /* ---- joining a directory ---- */
@@ -81,7 +76,7 @@ bool join_batch(struct index *index, struct batch *batch) {
  * files. */
 struct shard_record {
     uint32_t of, shard;
-    char fingerprint[24];
+    const char *fingerprint;
 };
 
 struct join {
@@ -91,51 +86,44 @@ struct join {
     uint32_t n_rows, rows_capacity;
     struct shard_record *records;
     uint32_t n_records, records_capacity;
-    bool (*take)(struct join *join, const char *name); /* handles each sidecar; false: no memory */
-    /* used by join_remove: the names that the files have */
-    struct name_list kept;
-    bool lacks_sidecars;  /* there is one that cannot be read */
-    uint32_t n_older;     /* sidecars of older versions of Strata, */
-    struct sidecar older; /* the first of them */
-    bool told;            /* an error that ends the join was printed */
+    void (*take)(struct join *join, const char *name); /* handles each sidecar */
+    struct name_list kept; /* used by join_remove: the names that the files have */
+    bool lacks_sidecars;   /* there is one that cannot be read */
+    uint32_t n_older;      /* sidecars of older versions of Strata, */
+    struct sidecar older;  /* the first of them */
 };
 
-/* Lists the names in a directory that have this ending, without the ending, sorted; `*names` is in the arena. A missing
- * directory has none. False: no memory, or the directory cannot be read (already printed). */
+/* Lists the names in a directory that have this ending, without the ending, sorted. A missing directory has none.
+ * False: the directory cannot be read; printed. */
 static bool directory_names(struct join *join, const char *path, const char *ending,
                             struct name_list *names) {
-    bool done = true;
     size_t n = strlen(ending);
     DIR *directory = opendir(path);
     *names = (struct name_list){0};
-    if (directory == NULL)
-        done = errno == ENOENT || errno == ENOTDIR;
-    if (done)
-        errno = 0;
-    for (struct dirent *entry; directory != NULL && done && (entry = readdir(directory)) != NULL; errno = 0) {
+    if (directory == NULL && (errno == ENOENT || errno == ENOTDIR))
+        return true;
+    errno = directory != NULL ? 0 : errno;
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL; errno = 0) {
         size_t length = strlen(entry->d_name);
-        if (length <= n || strcmp(entry->d_name + length - n, ending) != 0)
-            continue;
-        done = name_list_add(names, join->batch,
-                             batch_text(join->batch, "%.*s", (int)(length - n), entry->d_name));
+        if (length > n && strcmp(entry->d_name + length - n, ending) == 0)
+            name_list_add(names, join->batch,
+                          batch_text(join->batch, "%.*s", (int)(length - n), entry->d_name));
     }
-    done = done && errno == 0;
-    join->told = !done && errno != 0 && errno != ENOMEM;
-    if (join->told)
-        terminal_error(path, "cannot read the directory: %s", strerror(errno));
+    int error = errno;
     if (directory != NULL)
         closedir(directory);
+    batch_need(join->batch, error != ENOMEM);
+    if (error != 0)
+        terminal_error(path, "cannot read the directory: %s", strerror(error));
     name_list_sort(names);
-    return done;
+    return error == 0;
 }
 
 static struct batch_file *join_add(struct join *join, const char *input, int64_t rank, int64_t step) {
     struct batch_file *file = batch_add(join->batch);
-    if (file != NULL) {
-        file->input = input;
-        file->rank = rank;
-        file->step = step;
-    }
+    file->input = input;
+    file->rank = rank;
+    file->step = step;
     return file;
 }
 
@@ -159,89 +147,61 @@ static bool version_is_older(const char *version) {
     return false;
 }
 
-static bool join_sidecar(struct join *join, const char *name) {
+static void join_sidecar(struct join *join, const char *name) {
     struct sidecar sidecar;
-    enum sidecar_result result = sidecar_read(&sidecar, join->batch->directory, name, &join->batch->arena);
-    if (result == SIDECAR_NO_MEMORY)
-        return false;
-    if (result == SIDECAR_UNREADABLE) {
+    enum sidecar_result result = sidecar_read(&sidecar, join->batch, name);
+    if (result == SIDECAR_UNREADABLE)
         terminal_error(name, "its sidecar cannot be read; skipped");
-        join->lacks_sidecars = true;
-        return true;
-    }
-    if (result == SIDECAR_NONE) {
+    else if (result == SIDECAR_NONE)
         terminal_error(name, "is not a sidecar of this version of Strata%s; skipped", sidecar.fault.text);
-        join->lacks_sidecars |= sidecar.fault.text[0] != '\0';
-        return true;
-    }
-    if (!ARENA_GROW(&join->batch->arena, join->rows, join->rows_capacity, (uint64_t)join->n_rows + 1))
-        return false;
+    join->lacks_sidecars |= result == SIDECAR_UNREADABLE || sidecar.fault.text[0] != '\0';
+    if (result != SIDECAR_READ)
+        return;
     if (join->batch->settings->group_by != NULL && sidecar.row.has_allocations)
         sidecar.row.group = names_group(join->batch, sidecar.row.input, sidecar.row.host);
+    BATCH_GROW(join->batch, join->rows, join->rows_capacity, join->n_rows);
     join->rows[join->n_rows++] = sidecar.row;
     if (version_is_older(sidecar.version) && join->n_older++ == 0)
         join->older = sidecar;
     struct batch_file *file = join_add(join, sidecar.row.input, sidecar.rank, sidecar.row.step);
-    if (file == NULL)
-        return false;
     file->path = sidecar.row.name;
     file->state = BATCH_DONE;
-    return true;
 }
 
-static bool join_shard(struct join *join, uint32_t shard, uint32_t of, const char *fingerprint) {
-    if (!ARENA_GROW(&join->batch->arena, join->records, join->records_capacity,
-                    (uint64_t)join->n_records + 1))
-        return false;
-    struct shard_record *record = &join->records[join->n_records++];
-    *record = (struct shard_record){.of = of, .shard = shard};
-    snprintf(record->fingerprint, sizeof record->fingerprint, "%s", fingerprint);
-    return true;
-}
-
-static bool join_refusal(struct join *join, const cJSON *refusal) {
-    struct batch *batch = join->batch;
-    struct batch_file *file = join_add(join, batch_text(batch, "%s", json_file_text(refusal, "input", "")),
+static void join_refusal(struct join *join, const cJSON *refusal) {
+    struct batch_file *file = join_add(join, batch_keep(join->batch, json_file_text(refusal, "input", "")),
                                        json_file_number(refusal, "rank", BATCH_UNKNOWN),
                                        json_file_number(refusal, "step", BATCH_UNKNOWN));
-    if (file == NULL || file->input == NULL)
-        return false;
-    bool failed = cJSON_IsTrue(json_member(refusal, "failed"));
-    file->state = failed ? BATCH_FAILED : BATCH_SKIPPED;
-    file->reason = batch_text(batch, "%s", json_file_text(refusal, "reason", ""));
-    return file->reason != NULL;
+    file->state = cJSON_IsTrue(json_member(refusal, "failed")) ? BATCH_FAILED : BATCH_SKIPPED;
+    file->reason = batch_keep(join->batch, json_file_text(refusal, "reason", ""));
 }
 
-static bool join_record_document(struct join *join, const cJSON *document) {
+static void join_record_document(struct join *join, const cJSON *document) {
     enum { OF_MAX = 1 << 20 };
     int64_t shard = json_file_number(document, "shard", 0), of = json_file_number(document, "of", 0);
-    if (shard < 1 || of < shard || of > OF_MAX)
-        return true;
-    if (!join_shard(join, (uint32_t)shard, (uint32_t)of, json_file_text(document, "fingerprint", "")))
-        return false;
     const cJSON *refusal;
+    if (shard < 1 || of < shard || of > OF_MAX)
+        return;
+    BATCH_GROW(join->batch, join->records, join->records_capacity, join->n_records);
+    join->records[join->n_records++] = (struct shard_record){
+        (uint32_t)of, (uint32_t)shard, batch_keep(join->batch, json_file_text(document, "fingerprint", ""))};
     cJSON_ArrayForEach(refusal, json_member(document, "refused")) {
-        if (!join_refusal(join, refusal))
-            return false;
+        join_refusal(join, refusal);
     }
-    return true;
 }
 
-static bool join_record(struct join *join, const char *name) {
-    const struct arena *arena = &join->batch->arena;
-    char *path = batch_text(join->batch, "%s/shards/%s.json", join->batch->directory, name);
+static void join_record(struct join *join, const char *name) {
     struct json_fault fault = {0};
-    cJSON *document =
-        path != NULL ? json_file_read(path, arena->limit_nbytes - arena->used_nbytes, &fault) : NULL;
-    bool done = path != NULL && (document != NULL ? join_record_document(join, document) : errno != ENOMEM);
-    if (document == NULL && done && errno != 0 && errno != ENOENT && errno != ENXIO && errno != E2BIG)
-        join->lacks_sidecars = true;
-    if (fault.text[0] != '\0') {
+    char *path = batch_text(join->batch, "%s/shards/%s.json", join->batch->directory, name);
+    cJSON *document = batch_json(join->batch, path, &fault);
+    if (document == NULL)
+        join->lacks_sidecars |=
+            fault.text[0] != '\0' || (errno != 0 && errno != ENOENT && errno != ENXIO && errno != E2BIG);
+    if (fault.text[0] != '\0')
         terminal_error(path, "is not the record of a shard%s; skipped", fault.text);
-        join->lacks_sidecars = true;
-    }
+    if (document != NULL)
+        join_record_document(join, document);
     cJSON_Delete(document);
-    return done;
 }
 
 /* ---- notes about shards ---- */
@@ -279,8 +239,6 @@ static bool records_differ(const struct shard_record *records, uint32_t count) {
 }
 
 static void join_note(struct join *join, const char *note) {
-    if (note == NULL)
-        return;
     join->index->notes[join->index->n_notes++] = note;
     terminal_error(join->batch->directory, "%s", note);
 }
@@ -361,14 +319,13 @@ static uint32_t entries_unite(struct batch *batch, struct batch_file *all) {
 
 /* The names for this set of inputs. If an input has several sidecars (it had another name before more files came),
  * the one with the right name counts, or else the first. */
-static bool join_entries(struct join *join) {
+static void join_entries(struct join *join) {
     struct batch *batch = join->batch;
     if (batch->count == 0)
-        return true;
+        return;
     qsort(batch->files, batch->count, sizeof *batch->files, entry_compare);
     batch->count = entries_unite(batch, batch->files);
-    if (!names_assign(batch))
-        return false;
+    names_assign(batch);
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct batch_file *file = &batch->files[i];
         if (file->state != BATCH_DONE) {
@@ -378,23 +335,21 @@ static bool join_entries(struct join *join) {
         const struct index_row *row = row_find(join, file->name);
         if (row == NULL || strcmp(row->input, file->input) != 0)
             row = row_find(join, file->path);
-        if (row != NULL && !index_add_row(join->index, row))
-            return false;
+        if (row != NULL)
+            batch_need(batch, index_add_row(join->index, row));
     }
-    return true;
 }
 
-/* Handles the sidecars of a folder below the batch's directory; NULL: of the directory itself. */
+/* Handles the sidecars of a folder below the batch's directory; NULL: of the directory itself. False: it cannot be read;
+ * printed. */
 static bool join_folder(struct join *join, const char *folder) {
     struct batch *batch = join->batch;
     const char *path =
         folder != NULL ? batch_text(batch, "%s/%s", batch->directory, folder) : batch->directory;
     struct name_list names;
-    bool done = path != NULL && directory_names(join, path, ".strata.json", &names);
-    for (uint32_t i = 0; done && i < names.count; i++) {
-        const char *name = folder != NULL ? batch_text(batch, "%s/%s", folder, names.name[i]) : names.name[i];
-        done = name != NULL && join->take(join, name);
-    }
+    bool done = directory_names(join, path, ".strata.json", &names);
+    for (uint32_t i = 0; done && i < names.count; i++)
+        join->take(join, folder != NULL ? batch_text(batch, "%s/%s", folder, names.name[i]) : names.name[i]);
     return done;
 }
 
@@ -407,79 +362,57 @@ static bool join_sidecars(struct join *join) {
     bool done = join_folder(join, NULL) && directory_names(join, join->batch->directory, "", &folders);
     for (uint32_t i = 0; done && i < folders.count; i++)
         done = !names_is_folder(folders.name[i]) || join_folder(join, folders.name[i]);
-    if (done && join->n_rows != 0)
+    if (join->n_rows != 0)
         qsort(join->rows, join->n_rows, sizeof *join->rows, row_name_compare);
     return done;
 }
 
-static bool join_read(struct join *join) {
-    struct batch *batch = join->batch;
-    struct name_list names;
-    bool done = join_sidecars(join);
-    char *shards = batch_text(batch, "%s/shards", batch->directory);
-    done = done && shards != NULL && directory_names(join, shards, ".json", &names);
-    for (uint32_t i = 0; done && i < names.count; i++)
-        done = join_record(join, names.name[i]);
-    return done && index_reserve(join->index, batch->count + 2 * join->n_records + 1);
-}
-
 bool join_directory(struct index *index, struct batch *batch, bool *complete) {
-    *index = (struct index){.arena = &batch->arena, .version = STRATA_VERSION};
     struct join join = {.index = index, .batch = batch, .take = join_sidecar};
-    bool done = join_read(&join);
-    *complete = done && join_notes(&join) && !join.lacks_sidecars;
-    done = done && join_entries(&join);
-    if (!done && !join.told)
-        terminal_error(NULL, "no memory for the index");
-    else if (done && index->n_rows == 0 && index->n_failed == 0 && index->n_notes == 0) {
-        terminal_error(batch->directory, "holds no results of strata batch");
-        done = false;
-    }
-    return done;
+    struct name_list names;
+    if (!join_sidecars(&join) ||
+        !directory_names(&join, batch_text(batch, "%s/shards", batch->directory), ".json", &names))
+        return false;
+    for (uint32_t i = 0; i < names.count; i++)
+        join_record(&join, names.name[i]);
+    index_begin(index, batch, batch->count + 2 * (size_t)join.n_records + 1);
+    *complete = join_notes(&join) && !join.lacks_sidecars;
+    join_entries(&join);
+    if (index->n_rows + index->n_failed + index->n_notes != 0)
+        return true;
+    terminal_error(batch->directory, "holds no results of strata batch");
+    return false;
 }
 
 /* ---- leftovers of earlier runs ---- */
 
 /* Removes the outputs of a sidecar that belongs to no file of the batch any more. Files of these names that Strata did
  * not write are kept. */
-static bool join_remove(struct join *join, const char *name) {
+static void join_remove(struct join *join, const char *name) {
     static const char *const endings[] = {".html", ".png", ".strata.json"};
-    bool done = true;
-    if (name_list_has(&join->kept, name))
-        return true;
-    for (size_t i = 0; done && i < sizeof endings / sizeof *endings; i++) {
-        const char *output = batch_text(join->batch, "%s%s", name, endings[i]);
-        done = output != NULL;
-        if (done)
-            store_remove(join->batch, output);
-    }
-    return done;
+    for (size_t i = 0; !name_list_has(&join->kept, name) && i < sizeof endings / sizeof *endings; i++)
+        store_remove(join->batch, batch_text(join->batch, "%s%s", name, endings[i]));
 }
 
 bool join_remove_stale(struct batch *batch) {
     struct join join = {.batch = batch, .take = join_remove};
-    bool done = true;
-    for (uint32_t i = 0; done && i < batch->count; i++)
+    for (uint32_t i = 0; i < batch->count; i++)
         if (batch->files[i].state == BATCH_DONE || batch->files[i].state == BATCH_UP_TO_DATE)
-            done = name_list_add(&join.kept, batch, batch->files[i].name);
+            name_list_add(&join.kept, batch, batch->files[i].name);
     name_list_sort(&join.kept);
-    for (uint32_t i = 0; done && i < batch->count; i++) /* a failed file's sidecar was removed first */
-        done = batch->files[i].state != BATCH_FAILED || batch->files[i].name == NULL ||
-               join_remove(&join, batch->files[i].name);
-    done = done && join_sidecars(&join);
-    if (!done && !join.told)
-        terminal_error(NULL, "no memory for the index");
-    return done;
+    for (uint32_t i = 0; i < batch->count; i++) /* a failed file's sidecar was removed first */
+        if (batch->files[i].state == BATCH_FAILED && batch->files[i].name != NULL)
+            join_remove(&join, batch->files[i].name);
+    return join_sidecars(&join);
 }
 
-static bool join_result(const struct index *index, const struct batch *batch, const char *name,
+static bool join_result(const struct index *index, struct batch *batch, const char *name,
                         bool (*render)(struct buffer *out, const struct index *index)) {
     struct output_file file;
-    if (!store_begin(&file, batch->directory, name, batch->settings->force, (struct arena_host){0}))
+    if (!store_begin(&file, batch, name, (struct arena_host){0}))
         return false;
     bool done = render(&file.out, index);
-    if (!done && !file.out.refused)
-        terminal_error(NULL, "no memory for the index");
+    batch_need(batch, done || file.out.refused);
     return output_file_end(&file, done);
 }
 
@@ -496,23 +429,19 @@ static void places_read(struct index *index, const struct batch *batch) {
 bool join_write(struct index *index, struct batch *batch, int *number) {
     index_sort(index);
     *number = 0;
-    bool done = index_mark_copies(index);
-    if (done && !series_write(index, batch, number))
+    batch_need(batch, index_mark_copies(index));
+    if (!series_write(index, batch, number))
         return false;
     places_read(index, batch);
-    done = done && index_split_places(index) && index_analyse(index) && index_unite_settings(index) &&
-           index_choose_medians(index);
-    if (!done) {
-        terminal_error(NULL, "no memory for the index");
-        return false;
-    }
+    batch_need(batch, index_split_places(index) && index_analyse(index) && index_unite_settings(index) &&
+                          index_choose_medians(index));
     if (!pages_make(index, batch, number))
         return false;
     diffs_write(index, batch);
-    done = join_result(index, batch, "index.html", index_html) &&
-           join_result(index, batch, "summary.csv", index_csv) &&
-           join_result(index, batch, "metrics.prom", index_prometheus) &&
-           join_result(index, batch, "summary.json", index_json) && made_update(index, batch);
+    bool done = join_result(index, batch, "index.html", index_html) &&
+                join_result(index, batch, "summary.csv", index_csv) &&
+                join_result(index, batch, "metrics.prom", index_prometheus) &&
+                join_result(index, batch, "summary.json", index_json) && made_update(index, batch);
     if (done)
         pages_remove(index, batch);
     return done;

@@ -14,11 +14,9 @@ enum { SHORT_NAME = 120 };
 static const char *const endings[] = {".gz", ".zst",  ".xz",   ".zip",   ".pickle", ".pkl",
                                       ".pt", ".json", ".html", ".trace", ".pt",     ".snapshot"};
 
-bool name_list_add(struct name_list *list, struct batch *batch, const char *name) {
-    if (name == NULL || !ARENA_GROW(&batch->arena, list->name, list->capacity, (uint64_t)list->count + 1))
-        return false;
+void name_list_add(struct name_list *list, struct batch *batch, const char *name) {
+    BATCH_GROW(batch, list->name, list->capacity, list->count);
     list->name[list->count++] = name;
-    return true;
 }
 
 static int text_compare(const void *a, const void *b) {
@@ -45,18 +43,18 @@ size_t names_stem_length(const char *name) {
     return length;
 }
 
-/* Turns the path into one word that every file system accepts. NULL: no memory. */
+/* Turns the path into one word that every file system accepts. */
 static const char *path_word(struct batch *batch, const char *input) {
     size_t length = names_stem_length(input);
     char *word = batch_text(batch, "%.*s", (int)length, input);
-    for (char *at = word; at != NULL && *at != '\0'; at++)
+    for (char *at = word; *at != '\0'; at++)
         if (!isalnum((unsigned char)*at) && strchr("._-", *at) == NULL)
             *at = '_';
-    if (word != NULL && (word[0] == '.' || word[0] == '-'))
+    if (word[0] == '.' || word[0] == '-')
         word[0] = '_';
-    if (word == NULL || length <= SHORT_NAME)
-        return word;
-    return batch_text(batch, "%.*s-%08" PRIx32, SHORT_NAME, word, (uint32_t)batch_hash(input));
+    return length <= SHORT_NAME
+               ? word
+               : batch_text(batch, "%.*s-%08" PRIx32, SHORT_NAME, word, (uint32_t)batch_hash(input));
 }
 
 static const char *name_short(struct batch *batch, const struct batch_file *file) {
@@ -69,9 +67,7 @@ static const char *name_short(struct batch *batch, const struct batch_file *file
 
 static const char *name_long(struct batch *batch, const struct batch_file *file) {
     const char *word = path_word(batch, file->input);
-    if (word == NULL || file->rank == BATCH_UNKNOWN)
-        return word;
-    return batch_text(batch, "%s-%s", file->name, word);
+    return file->rank == BATCH_UNKNOWN ? word : batch_text(batch, "%s-%s", file->name, word);
 }
 
 /* Adds a hash of the path to the name. No two files have one path, and a number would depend on the other files. */
@@ -90,7 +86,7 @@ static bool name_reserved(const char *name) {
 }
 
 /* Renames the files that share a name (some file systems ignore case). */
-static bool names_part(struct batch *batch, struct batch_file **order, uint32_t count,
+static void names_part(struct batch *batch, struct batch_file **order, uint32_t count,
                        const char *(*rename)(struct batch *, const struct batch_file *)) {
     if (count != 0)
         qsort(order, count, sizeof *order, name_compare);
@@ -99,17 +95,15 @@ static bool names_part(struct batch *batch, struct batch_file **order, uint32_t 
             to++;
         bool shared = to - from > 1 || name_reserved(order[from]->name);
         for (uint32_t i = from; shared && i < to; i++)
-            if ((order[i]->name = rename(batch, order[i])) == NULL)
-                return false;
+            order[i]->name = rename(batch, order[i]);
     }
-    return true;
 }
 
-static bool ends_like(const char *input, const char *const *words, size_t n_words) {
-    size_t length = strlen(input);
+bool names_end_like(const char *name, const char *const *words, size_t n_words) {
+    size_t length = strlen(name);
     for (size_t i = 0; i < n_words; i++) {
         size_t n = strlen(words[i]);
-        if (length > n && strcasecmp(input + length - n, words[i]) == 0)
+        if (length > n && strcasecmp(name + length - n, words[i]) == 0)
             return true;
     }
     return false;
@@ -122,30 +116,27 @@ bool names_end(const char *name, const char *ending) {
 
 bool names_is_log(const char *input) {
     static const char *const logs[] = {".log", ".out", ".err", ".csv"};
-    return ends_like(input, logs, sizeof logs / sizeof logs[0]);
+    return names_end_like(input, logs, sizeof logs / sizeof logs[0]);
 }
 
 /* Is this a log or a note beside the snapshots? Such a file must not take a name away from a snapshot. The name alone
  * decides, so that a worker that has not looked into another shard's file decides as all others do. */
 static bool name_is_prose(const char *input) {
     static const char *const prose[] = {".txt", ".md", ".yml", ".yaml", ".py", ".sh"};
-    return names_is_log(input) || ends_like(input, prose, sizeof prose / sizeof prose[0]);
+    return names_is_log(input) || names_end_like(input, prose, sizeof prose / sizeof prose[0]);
 }
 
-/* Adds the short names of all files of a kind to `order`, from `order[*count]` on. False: no memory. */
-static bool names_begin(struct batch *batch, bool prose, struct batch_file **order, uint32_t *count) {
+/* Gives all files of a kind their short names and adds the files to `order`, from `order[*count]` on. */
+static void names_begin(struct batch *batch, bool prose, struct batch_file **order, uint32_t *count) {
     for (uint32_t i = 0; i < batch->count; i++) {
         struct batch_file *file = &batch->files[i];
         if (name_is_prose(file->input) != prose)
             continue;
         file->name = name_short(batch, file);
-        if (file->name != NULL && prose)
+        if (prose)
             file->name = name_long(batch, file);
-        if (file->name == NULL)
-            return false;
         order[(*count)++] = file;
     }
-    return true;
 }
 
 uint32_t names_folders(uint32_t n_files) {
@@ -177,25 +168,22 @@ bool names_is_plain(const char *name) {
     return name[0] != '\0' && name[0] != '.' && name[strspn(name, plain)] == '\0';
 }
 
-static bool names_deal(struct batch *batch) {
+static void names_deal(struct batch *batch) {
     uint32_t folders = names_folders(batch->count);
     for (uint32_t i = 0; folders != 0 && i < batch->count; i++) {
         struct batch_file *file = &batch->files[i];
         char folder[NAMES_FOLDER_CAPACITY];
         names_folder((uint32_t)(batch_hash(file->input) % folders), folder);
         file->name = batch_text(batch, "%s/%s", folder, file->name);
-        if (file->name == NULL)
-            return false;
     }
-    return true;
 }
 
-bool names_assign(struct batch *batch) {
-    struct batch_file **order = malloc(((size_t)batch->count + 1) * sizeof *order);
+void names_assign(struct batch *batch) {
+    struct batch_file **order = batch_alloc(batch, batch->count, sizeof *order);
     uint32_t count = 0;
-    bool done = order != NULL && names_begin(batch, false, order, &count) &&
-                names_part(batch, order, count, name_long) && names_begin(batch, true, order, &count) &&
-                names_part(batch, order, count, name_unique) && names_deal(batch);
-    free(order);
-    return done;
+    names_begin(batch, false, order, &count);
+    names_part(batch, order, count, name_long);
+    names_begin(batch, true, order, &count);
+    names_part(batch, order, count, name_unique);
+    names_deal(batch);
 }

@@ -23,33 +23,35 @@ void rank_pattern_release(struct rank_pattern *pattern);
 /*
  * Fills rank, step, local_rank, host and group of a file from its path: the file's own name counts before its
  * directories. A number that may be a rank or a step is kept for names_settle. docs/cluster.md lists the names that are
- * understood. Fields that the path does not tell stay unknown. False: no memory for matching the pattern.
+ * understood. Fields that the path does not tell stay unknown.
  */
-bool names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
+void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 
-/* The group by --group-by, read from a path alone: "tp1 pp2". NULL: the path names no group, or no memory. */
+/* The group by --group-by, read from a path alone: "tp1 pp2". NULL: the path names no group. */
 const char *names_group(struct batch *batch, const char *input, const char *host);
 
 /* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN if missing. */
 void names_places(const char *input, int64_t place[3]);
 
-/* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). False: no memory. */
-bool names_settle(struct batch *batch);
+/* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). */
+void names_settle(struct batch *batch);
 
 /* Does the file's name look like a run's output: .log, .out, .err, .csv? */
 bool names_is_log(const char *input);
 
-/* Does a name end with `ending`, with something before it? */
+/* Does a name end with one of these words, whatever their case, with something before it? */
+bool names_end_like(const char *name, const char *const *words, size_t n_words);
+
+/* The same for one ending, in this case. */
 bool names_end(const char *name, const char *ending);
 
-/* A list of names; name_list_has needs it sorted. Starts as {0}. */
+/* A list of names. Starts as {0}. */
 struct name_list {
     const char **name; /* in the batch's arena */
     uint32_t count, capacity;
 };
 
-/* False: no memory, or `name` is NULL. */
-bool name_list_add(struct name_list *list, struct batch *batch, const char *name);
+void name_list_add(struct name_list *list, struct batch *batch, const char *name);
 void name_list_sort(struct name_list *list);
 /* The list must be sorted. O(log count). */
 bool name_list_has(const struct name_list *list, const char *name);
@@ -79,6 +81,6 @@ bool names_is_plain(const char *name);
  * Sets `name` of every file: rank3-step10, or the path's text where no rank is known. Files that would share a name get
  * the path's text as well, so both of two files of one rank are kept. From NAMES_FOLDERS_FROM files on, a hash of the
  * path distributes them over folders, so that a few more files move few of the others. The result depends only on the
- * set of inputs, not on their order or content, so that all shards agree. False: no memory.
+ * set of inputs, not on their order or content, so that all shards agree.
  */
-bool names_assign(struct batch *batch);
+void names_assign(struct batch *batch);

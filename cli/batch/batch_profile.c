@@ -90,8 +90,8 @@ static uint64_t bytes_of(const cJSON *item) {
 }
 
 static uint32_t count_of(const cJSON *array, uint32_t most) {
-    int count = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
-    return count > 0 && (uint32_t)count > most ? most : (uint32_t)(count > 0 ? count : 0);
+    uint32_t count = cJSON_IsArray(array) ? (uint32_t)cJSON_GetArraySize(array) : 0;
+    return count < most ? count : most;
 }
 
 static void read_step(struct rank_step *step, const cJSON *item) {
@@ -114,12 +114,10 @@ static void read_step(struct rank_step *step, const cJSON *item) {
 }
 
 /* Reads the steps; they are rejected unless their numbers rise. */
-static bool read_steps(struct rank_profile *profile, const cJSON *steps, struct arena *arena) {
+static void read_steps(struct rank_profile *profile, const cJSON *steps, struct batch *batch) {
     const cJSON *item;
     uint32_t most = count_of(steps, RANK_STEPS_MOST);
-    profile->step = arena_alloc(arena, ((size_t)most + 1) * sizeof *profile->step);
-    if (profile->step == NULL)
-        return false;
+    profile->step = batch_alloc(batch, most, sizeof *profile->step);
     cJSON_ArrayForEach(item, steps) {
         struct rank_step step;
         read_step(&step, item);
@@ -127,17 +125,14 @@ static bool read_steps(struct rank_profile *profile, const cJSON *steps, struct 
         if (step.number >= 0 && rises && profile->n_steps < most)
             profile->step[profile->n_steps++] = step;
     }
-    return true;
 }
 
-static bool read_calls(struct index_row *row, const cJSON *calls, struct arena *arena) {
+static void read_calls(struct index_row *row, const cJSON *calls, struct batch *batch) {
     struct rank_profile *profile = &row->profile;
     const cJSON *item;
     uint32_t most = count_of(calls, RANK_CALLS_MOST);
-    profile->call = arena_alloc(arena, ((size_t)most + 1) * sizeof *profile->call);
-    row->call_names = arena_alloc(arena, ((size_t)most + 1) * sizeof *row->call_names);
-    if (profile->call == NULL || row->call_names == NULL)
-        return false;
+    profile->call = batch_alloc(batch, most, sizeof *profile->call);
+    row->call_names = batch_alloc(batch, most, sizeof *row->call_names);
     cJSON_ArrayForEach(item, calls) {
         const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
         struct rank_call call = {.name = profile->n_calls};
@@ -148,25 +143,20 @@ static bool read_calls(struct index_row *row, const cJSON *calls, struct arena *
         bool rises = profile->n_calls == 0 || call.site > profile->call[profile->n_calls - 1].site;
         if (!rises || profile->n_calls == most)
             break; /* ends here: tables name calls by their place in this list */
-        row->call_names[profile->n_calls] = json_file_keep(arena, cJSON_GetStringValue(at));
-        if (row->call_names[profile->n_calls] == NULL)
-            return false;
+        row->call_names[profile->n_calls] = batch_keep(batch, cJSON_GetStringValue(at));
         profile->call[profile->n_calls++] = call;
     }
-    return true;
 }
 
-static bool read_table(struct rank_profile *profile, const cJSON *item, struct arena *arena) {
+static void read_table(struct rank_profile *profile, const cJSON *item, struct batch *batch) {
     struct rank_table table = {.step = RANK_NO_STEP};
     const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
     if (at == NULL || at->next == NULL || at->next->next == NULL)
-        return true;
+        return;
     table.step = bounded(at, RANK_NO_STEP, INT32_MAX);
     table.at = (enum rank_moment)bounded(at->next, RANK_AT_END, RANK_AT_OOM);
     table.total_bytes = bytes_of(at->next->next);
-    table.entry = arena_alloc(arena, RANK_ENTRIES_MOST * sizeof *table.entry);
-    if (table.entry == NULL)
-        return false;
+    table.entry = batch_alloc(batch, RANK_ENTRIES_MOST, sizeof *table.entry);
     for (at = at->next->next->next; at != NULL && at->next != NULL && table.count < RANK_ENTRIES_MOST;
          at = at->next->next) {
         int64_t call = bounded(at, -1, UINT32_MAX);
@@ -174,33 +164,27 @@ static bool read_table(struct rank_profile *profile, const cJSON *item, struct a
             table.entry[table.count++] = (struct rank_entry){(uint32_t)call, bytes_of(at->next)};
     }
     profile->table[profile->n_tables++] = table;
-    return true;
 }
 
-static bool read_tables(struct rank_profile *profile, const cJSON *tables, struct arena *arena) {
+static void read_tables(struct rank_profile *profile, const cJSON *tables, struct batch *batch) {
     const cJSON *item;
     uint32_t most = count_of(tables, RANK_TABLES_MOST);
-    profile->table = arena_alloc(arena, ((size_t)most + 1) * sizeof *profile->table);
-    if (profile->table == NULL)
-        return false;
+    profile->table = batch_alloc(batch, most, sizeof *profile->table);
     cJSON_ArrayForEach(item, tables) {
-        if (profile->n_tables < most && !read_table(profile, item, arena))
-            return false;
+        if (profile->n_tables < most)
+            read_table(profile, item, batch);
     }
-    return true;
 }
 
-bool profile_read(struct index_row *row, const cJSON *device, struct arena *arena) {
-    struct rank_profile *profile = &row->profile;
-    *profile = (struct rank_profile){.oom_step = RANK_NO_STEP, .oom_phase = -1};
-    const cJSON *oom_step = json_member(device, "oom_step");
-    const cJSON *oom_phase = json_member(device, "oom_phase");
-    profile->calls_left_out = cJSON_IsTrue(json_member(device, "calls_left_out"));
-    profile->oom_step = bounded(oom_step, RANK_NO_STEP, INT32_MAX);
-    profile->oom_phase = (int32_t)bounded(oom_phase, -1, RANK_AT_OPTIMIZER);
-    profile->oom_live_bytes = bytes_of(json_member(device, "oom_live_bytes"));
-    profile->signature = bytes_of(json_member(device, "signature"));
-    return read_steps(profile, json_member(device, "steps"), arena) &&
-           read_calls(row, json_member(device, "calls"), arena) &&
-           read_tables(profile, json_member(device, "tables"), arena);
+void profile_read(struct index_row *row, const cJSON *device, struct batch *batch) {
+    row->profile = (struct rank_profile){
+        .calls_left_out = cJSON_IsTrue(json_member(device, "calls_left_out")),
+        .oom_step = bounded(json_member(device, "oom_step"), RANK_NO_STEP, INT32_MAX),
+        .oom_phase = (int32_t)bounded(json_member(device, "oom_phase"), -1, RANK_AT_OPTIMIZER),
+        .oom_live_bytes = bytes_of(json_member(device, "oom_live_bytes")),
+        .signature = bytes_of(json_member(device, "signature")),
+    };
+    read_steps(&row->profile, json_member(device, "steps"), batch);
+    read_calls(row, json_member(device, "calls"), batch);
+    read_tables(&row->profile, json_member(device, "tables"), batch);
 }

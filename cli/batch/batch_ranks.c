@@ -150,16 +150,17 @@ static const char *pattern_group(struct batch *batch, const struct rank_pattern 
     return used != 0 ? batch_text(batch, "%s", text) : NULL;
 }
 
-static bool pattern_read(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
+static void pattern_read(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
     regmatch_t matches[RANK_PATTERN_GROUPS];
-    bool failed = false;
-    if (!regex_meets(&pattern->regex, file->input, RANK_PATTERN_GROUPS, matches, &failed))
-        return !failed;
+    bool failed = false,
+         met = regex_meets(&pattern->regex, file->input, RANK_PATTERN_GROUPS, matches, &failed);
+    batch_need(batch, !failed);
+    if (!met)
+        return;
     file->rank = group_number(file->input, &matches[pattern->rank_group]);
     if (pattern->step_group != 0 && pattern->step_group < RANK_PATTERN_GROUPS)
         file->step = group_number(file->input, &matches[pattern->step_group]);
     file->group = pattern_group(batch, pattern, file->input, matches);
-    return true;
 }
 
 /* ---- a word with its number ---- */
@@ -460,12 +461,6 @@ static bool shape_find(const char *shape, const char *base, size_t length, struc
     return false;
 }
 
-/* Hashes the path without this number. */
-static uint64_t family_of(struct batch *batch, const char *input, size_t at, size_t length) {
-    const char *text = batch_text(batch, "%.*s#%s", (int)at, input, input + at + length);
-    return text != NULL ? batch_hash(text) : 0;
-}
-
 static void read_shape(struct batch *batch, struct batch_file *file, const char *base) {
     struct shape_numbers numbers;
     size_t length = names_stem_length(base);
@@ -476,9 +471,10 @@ static void read_shape(struct batch *batch, struct batch_file *file, const char 
         file->step = file->step == BATCH_UNKNOWN ? numbers.step : file->step;
         file->loose = numbers.loose;
         file->loose_is_step = numbers.rather_step;
+        const char *number = base + numbers.loose_at;
         if (numbers.loose != BATCH_UNKNOWN)
-            file->family = family_of(batch, file->input, (size_t)(base - file->input) + numbers.loose_at,
-                                     numbers.loose_length);
+            file->family = batch_hash(batch_text(batch, "%.*s#%s", (int)(number - file->input), file->input,
+                                                 number + numbers.loose_length));
         return;
     }
 }
@@ -503,14 +499,14 @@ static void read_step_behind_rank(struct batch_file *file, const char *base) {
             file->step = numbers.step;
 }
 
-bool names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern) {
+void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern) {
     const char *slash = strrchr(file->input, '/'), *base = slash != NULL ? slash + 1 : file->input;
     read_host(batch, file);
     if (pattern->given) {
-        bool done = pattern_read(batch, pattern, file);
+        pattern_read(batch, pattern, file);
         if (pattern->step_group == 0)
             read_step(file);
-        return done;
+        return;
     }
     read_rank(file);
     read_step(file);
@@ -522,7 +518,6 @@ bool names_read(struct batch *batch, struct batch_file *file, const struct rank_
         read_shape(batch, file, base);
     if (file->rank == BATCH_UNKNOWN && file->local_rank == BATCH_UNKNOWN && file->loose == BATCH_UNKNOWN)
         read_weak_words(file, base);
-    return true;
 }
 
 /* ---- the meaning of a family's numbers ---- */
@@ -548,11 +543,9 @@ static bool family_is_steps(struct batch_file *const *files, uint32_t count) {
     return files[0]->loose_is_step || divisor > 1;
 }
 
-bool names_settle(struct batch *batch) {
-    struct batch_file **order = malloc(((size_t)batch->count + 1) * sizeof *order);
+void names_settle(struct batch *batch) {
+    struct batch_file **order = batch_alloc(batch, batch->count, sizeof *order);
     uint32_t count = 0;
-    if (order == NULL)
-        return false;
     for (uint32_t i = 0; i < batch->count; i++)
         if (batch->files[i].loose != BATCH_UNKNOWN && batch->files[i].rank == BATCH_UNKNOWN)
             order[count++] = &batch->files[i];
@@ -568,6 +561,4 @@ bool names_settle(struct batch *batch) {
             else if (order[i]->step == BATCH_UNKNOWN)
                 order[i]->step = order[i]->loose;
     }
-    free(order);
-    return true;
 }

@@ -1,15 +1,136 @@
 #include "cli/batch/batch_series.h"
 
-#include "cli/batch/batch_family.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_sidecar.h"
+#include "cli/batch/batch_store.h"
 #include "cli/batch/batch_workers.h"
-#include "cli/terminal.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
+
+enum { NUMBER_DIGITS = 18, STAMP_DIGITS = 8 };
+
+/* ---- families of paths ---- */
+
+/*
+ * The family of a path is the common form of the paths of one rank's dumps, "iteration_N/rankN_memory_snapshot.pickle":
+ * 'N' replaces the numbers of step and rank, 'T' a date with a time. In a directory only a number after a word for a step
+ * is replaced, so that run3/ and run4/ stay two families.
+ */
+struct copy {
+    char *to;
+    size_t used;
+    int64_t rank, step;
+    bool stamped;
+};
+
+static bool is_separator(char c) {
+    return c != '\0' && strchr("-_.= :", c) != NULL;
+}
+
+/* Digits, and separators between digits: "2025-06-01-12-30", "01_06_10_09.3747". */
+static size_t digits_and_separators(const char *text, unsigned *groups) {
+    size_t length = strspn(text, "0123456789");
+    for (*groups = length != 0; is_separator(text[length]) && isdigit((unsigned char)text[length + 1]);
+         ++*groups)
+        length += 1 + strspn(text + length + 1, "0123456789");
+    return length;
+}
+
+/* "Mar_01_06_10_09.3747" */
+static size_t month_length(const char *text) {
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    unsigned groups = 0;
+    for (size_t i = 0; i + 3 < sizeof months; i += 3)
+        if (strncmp(text, months + i, 3) == 0 && is_separator(text[3])) {
+            size_t length = digits_and_separators(text + 4, &groups);
+            return groups >= 4 ? 4 + length : 0;
+        }
+    return 0;
+}
+
+/* The length of a date with a time, or of digits enough to be one. The rank's number is not part of it: of
+ * "2025-06-01-12-30_3" all but the last group counts. */
+static size_t stamp_length(const char *text) {
+    size_t digits = strspn(text, "0123456789");
+    unsigned groups;
+    if (digits >= STAMP_DIGITS)
+        return digits;
+    if (digits != 4 || text[4] != '-')
+        return month_length(text);
+    size_t length = digits_and_separators(text, &groups);
+    while (groups > 5 && length > 0 && !is_separator(text[length - 1]))
+        length--;
+    return groups > 5 && length > 0 ? length - 1 : groups >= 3 ? length : 0;
+}
+
+static bool behind_step_word(const char *begin, const char *at) {
+    static const char *const words[] = {"step", "steps", "iteration", "iter", "itrn", "itr"};
+    size_t before = (size_t)(at - begin);
+    before -= before > 0 && is_separator(at[-1]);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t n = strlen(words[i]);
+        if (before >= n && strncasecmp(begin + before - n, words[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put(struct copy *copy, const char *text, size_t nbytes) {
+    memcpy(copy->to + copy->used, text, nbytes);
+    copy->used += nbytes;
+}
+
+/* Copies the number at `*at`, which stands in a file's own name or (`directory`) in a directory's. */
+static void number_put(struct copy *copy, const char *begin, const char **at, bool directory) {
+    size_t digits = strspn(*at, "0123456789");
+    int64_t number = digits <= NUMBER_DIGITS ? strtoll(*at, NULL, 10) : -1;
+    bool step = copy->step >= 0 && number == copy->step && (!directory || behind_step_word(begin, *at));
+    bool rank = copy->rank >= 0 && number == copy->rank && !directory;
+    if (step || rank)
+        put(copy, "N", 1);
+    else
+        put(copy, *at, digits);
+    *at += digits;
+}
+
+static void part_put(struct copy *copy, const char *begin, const char *end, bool directory) {
+    for (const char *at = begin; at < end;) {
+        bool word = at > begin && isalnum((unsigned char)at[-1]);
+        size_t stamp = directory || word ? 0 : stamp_length(at);
+        if (stamp != 0) {
+            put(copy, "T", 1);
+            copy->stamped = true;
+            at += stamp;
+        } else if (isdigit((unsigned char)*at))
+            number_put(copy, begin, &at, directory);
+        else
+            put(copy, at++, 1);
+    }
+}
+
+/* The family of a row's path. `*stamped`: the path has a time. */
+static char *family_text(struct batch *batch, const struct index_row *row, bool *stamped) {
+    const char *input = row->input;
+    struct copy copy = {.to = batch_alloc(batch, strlen(input) + 1, 1), .rank = row->rank, .step = row->step};
+    for (const char *begin = input;;) {
+        const char *slash = strchr(begin, '/'), *end = slash != NULL ? slash : begin + strlen(begin);
+        part_put(&copy, begin, end, slash != NULL);
+        if (slash == NULL)
+            break;
+        put(&copy, "/", 1);
+        begin = slash + 1;
+    }
+    copy.to[copy.used] = '\0';
+    *stamped = copy.stamped;
+    return copy.to;
+}
+
+/* ---- which dumps belong together ---- */
 
 /* A row that may be a dump of a series: what the dumps of one series share, and this one's place among them. */
 struct candidate {
@@ -55,14 +176,8 @@ static bool belongs(const struct candidate *before, const struct candidate *next
     return who_compare(before, next) == 0 && (!next->by_events || windows_meet(before, next));
 }
 
-static const char *directory_text(struct batch *batch, const char *input) {
-    const char *slash = strrchr(input, '/');
-    return batch_text(batch, "%.*s/rank", slash != NULL ? (int)(slash - input) : 0, input);
-}
-
-/* May a row be a dump of a series? False: it may not, or, with `*no_memory` set, there is no memory. */
-static bool candidate_init(struct candidate *candidate, struct batch *batch, const struct index_row *row,
-                           bool *no_memory) {
+/* May a row be a dump of a series? */
+static bool candidate_init(struct candidate *candidate, struct batch *batch, const struct index_row *row) {
     bool stamped = false;
     *candidate = (struct candidate){.row = row};
     if (!row->is_snapshot || row->copy_of != NULL)
@@ -71,111 +186,94 @@ static bool candidate_init(struct candidate *candidate, struct batch *batch, con
         candidate->first_us = row->sample_us[0];
         candidate->last_us = row->sample_us[row->n_samples - 1];
     }
-    candidate->family = family_text(batch, row->input, row->rank, row->step, &stamped);
+    candidate->family = family_text(batch, row, &stamped);
     candidate->by_events = row->step == INDEX_UNKNOWN && !stamped;
-    if (candidate->by_events)
-        candidate->family = directory_text(batch, row->input);
-    *no_memory = candidate->family == NULL;
-    return !*no_memory && (!candidate->by_events || (row->rank != INDEX_UNKNOWN && candidate->last_us != 0));
+    if (!candidate->by_events)
+        return true;
+    const char *slash = strrchr(row->input, '/');
+    candidate->family =
+        batch_text(batch, "%.*s/rank", slash != NULL ? (int)(slash - row->input) : 0, row->input);
+    return row->rank != INDEX_UNKNOWN && candidate->last_us != 0;
 }
 
-static bool series_fill(struct batch *runs, const struct batch *batch, struct batch_series *series,
-                        const struct candidate *candidates) {
-    for (uint32_t i = 0; i < series->n; i++) {
+static void series_add(struct batch *runs, const struct candidate *candidates, uint32_t count) {
+    struct batch_file *file = batch_add(runs);
+    struct batch_series *series = batch_alloc(runs, 1, sizeof *series);
+    *series = (struct batch_series){.n = count,
+                                    .must_join = candidates[0].by_events,
+                                    .pages = batch_alloc(runs, count, sizeof *series->pages),
+                                    .rows = batch_alloc(runs, count, sizeof *series->rows)};
+    for (uint32_t i = 0; i < count; i++) {
         const struct index_row *row = candidates[i].row;
         series->rows[i] = candidates[i].number;
-        series->pages[i] = batch_text(runs, "%s/%s.html", batch->directory, row->name);
-        if (series->pages[i] == NULL)
-            return false;
+        series->pages[i] = batch_text(runs, "%s/%s.html", runs->outer->directory, row->name);
         series->made_of = series->made_of * 0x100000001b3u ^ batch_hash(row->name) ^ row->stamp;
     }
-    return true;
-}
-
-static bool series_add(struct batch *runs, const struct batch *batch, const struct candidate *candidates,
-                       uint32_t count) {
-    struct batch_file *file = batch_add(runs);
-    struct batch_series *series = arena_alloc(&runs->arena, sizeof *series);
-    if (file == NULL || series == NULL)
-        return false;
-    *series = (struct batch_series){.n = count, .must_join = candidates[0].by_events};
-    series->pages = arena_alloc(&runs->arena, count * sizeof *series->pages);
-    series->rows = arena_alloc(&runs->arena, count * sizeof *series->rows);
     file->series = series;
     file->rank = candidates[0].row->rank;
     file->input = candidates[0].family;
     file->path = batch_text(runs, "%s/%s", runs->directory, file->input);
     file->compressed = true; /* as the payloads of pages are */
-    return series->pages != NULL && series->rows != NULL && file->path != NULL &&
-           series_fill(runs, batch, series, candidates);
 }
 
-static bool series_find(struct batch *runs, struct batch *batch, const struct index *index) {
-    struct candidate *candidates = malloc(((size_t)index->n_rows + 1) * sizeof *candidates);
+static void series_find(struct batch *runs, const struct index *index) {
+    struct candidate *candidates = batch_alloc(runs, index->n_rows, sizeof *candidates);
     uint32_t count = 0;
-    bool no_memory = candidates == NULL;
-    for (uint32_t i = 0; !no_memory && i < index->n_rows; i++)
-        if (candidate_init(&candidates[count], batch, &index->rows[i], &no_memory))
+    for (uint32_t i = 0; i < index->n_rows; i++)
+        if (candidate_init(&candidates[count], runs, &index->rows[i]))
             candidates[count++].number = i;
-    if (count != 0)
-        qsort(candidates, count, sizeof *candidates, candidate_compare);
-    for (uint32_t from = 0, to; !no_memory && from < count; from = to) {
+    qsort(candidates, count, sizeof *candidates, candidate_compare);
+    for (uint32_t from = 0, to; from < count; from = to) {
         for (to = from + 1; to < count && belongs(&candidates[to - 1], &candidates[to]);)
             to++;
-        no_memory = to - from > 1 && !series_add(runs, batch, candidates + from, to - from);
+        if (to - from > 1)
+            series_add(runs, candidates + from, to - from);
     }
-    free(candidates);
-    return !no_memory && names_assign(runs);
+    names_assign(runs);
 }
 
+/* ---- making them ---- */
+
+/* What the dumps are of, in words. */
 static const char *what_text(struct batch *batch, const struct batch_file *file) {
-    return file->rank != BATCH_UNKNOWN ? batch_text(batch, "rank %" PRId64, file->rank) : file->input;
+    return file->rank != BATCH_UNKNOWN ? batch_text(batch, "rank %" PRId64, file->rank)
+                                       : batch_keep(batch, file->input);
 }
 
-/* Takes over a series whose outputs are there and current. False: no memory. */
-static bool series_take(struct index *index, struct batch *batch, const struct batch *runs,
-                        struct batch_file *file) {
-    struct index_series *series = &index->series[index->n_series];
-    *series = (struct index_series){.rank = file->rank, .n_dumps = file->series->n};
-    series->dump = arena_alloc(index->arena, series->n_dumps * sizeof *series->dump);
-    series->name = batch_text(batch, "series/%s", file->name);
-    series->what = what_text(batch, file);
-    if (series->dump == NULL || series->name == NULL || series->what == NULL)
-        return false;
-    enum sidecar_result result = sidecar_read_series(series, runs, file, index->arena);
-    for (uint32_t i = 0; i < series->n_dumps; i++)
-        series->dump[i].row = file->series->rows[i];
-    if (result == SIDECAR_READ && sidecar_has_outputs(runs, file)) {
+/* Takes over the series of a state whose outputs are there and current. */
+static void series_take(struct index *index, struct batch *runs, enum batch_state state) {
+    struct batch *batch = runs->outer;
+    for (uint32_t i = 0; i < runs->count; i++) {
+        struct batch_file *file = &runs->files[i];
+        struct index_series *series = &index->series[index->n_series];
+        if (file->state != state)
+            continue;
+        *series = (struct index_series){.rank = file->rank,
+                                        .n_dumps = file->series->n,
+                                        .dump = batch_alloc(batch, file->series->n, sizeof *series->dump),
+                                        .name = batch_text(batch, "series/%s", file->name),
+                                        .what = what_text(batch, file)};
+        bool read = sidecar_read_series(series, runs, file);
+        for (uint32_t k = 0; k < series->n_dumps; k++)
+            series->dump[k].row = file->series->rows[k];
+        if (!read || !sidecar_has_outputs(runs, file))
+            continue;
         file->state = BATCH_UP_TO_DATE;
         index->n_series++;
     }
-    return result != SIDECAR_NO_MEMORY;
-}
-
-static bool series_take_those(struct index *index, struct batch *batch, struct batch *runs,
-                              enum batch_state state) {
-    bool done = true;
-    for (uint32_t i = 0; done && i < runs->count; i++)
-        if (runs->files[i].state == state)
-            done = series_take(index, batch, runs, &runs->files[i]);
-    return done;
 }
 
 /* Adds one note for all series that could not be made. */
-static bool series_note(struct index *index, struct batch *batch, const struct batch *runs) {
+static void series_note(struct index *index, const struct batch *runs) {
     const struct batch_file *first = runs->files;
     uint32_t count = batch_count(runs, BATCH_FAILED);
     if (count == 0)
-        return true;
+        return;
     while (first->state != BATCH_FAILED)
         first++;
-    const char *what = what_text(batch, first);
-    const char *note =
-        batch_text(batch, "no timeline of the %" PRIu32 " dumps of %s%s: %s", first->series->n,
-                   what != NULL ? what : "", count > 1 ? ", nor of others" : "", first->reason);
-    if (note != NULL)
-        index->notes[index->n_notes++] = note;
-    return note != NULL;
+    index->notes[index->n_notes++] =
+        batch_text(runs->outer, "no timeline of the %" PRIu32 " dumps of %s%s: %s", first->series->n,
+                   what_text(runs->outer, first), count > 1 ? ", nor of others" : "", first->reason);
 }
 
 static int series_compare(const void *a, const void *b) {
@@ -193,13 +291,14 @@ static void series_measure(struct batch_file *file) {
     }
 }
 
+/* False: ended by the signal `*number`. */
 static bool series_make(struct batch *runs, int *number) {
     struct store store;
     for (uint32_t i = 0; i < runs->count; i++)
         series_measure(&runs->files[i]);
     if (!store_open(&store, runs))
         return true; /* printed; the index is written without it */
-    *number = workers_run(runs, &store);
+    *number = workers_run(runs);
     store_close(&store);
     return *number == 0;
 }
@@ -214,19 +313,17 @@ static bool some_are_lacking(const struct batch *runs) {
     return false;
 }
 
-static bool series_run(struct index *index, struct batch *batch, struct batch *runs, int *number) {
-    const struct settings *settings = batch->settings;
-    bool keeps = settings->resume || settings->index_directory != NULL;
-    index->series = arena_alloc(index->arena, ((size_t)runs->count + 1) * sizeof *index->series);
-    if (index->series == NULL || (keeps && !series_take_those(index, batch, runs, BATCH_WAITING)))
-        return false;
+static bool series_run(struct index *index, struct batch *runs, int *number) {
+    const struct settings *settings = runs->settings;
+    index->series = batch_alloc(runs->outer, runs->count + (size_t)1, sizeof *index->series);
+    if (settings->resume || settings->index_directory != NULL)
+        series_take(index, runs, BATCH_WAITING);
     if (batch_count(runs, BATCH_WAITING) != 0 && !series_make(runs, number))
         return false;
-    if (!series_take_those(index, batch, runs, BATCH_DONE) || !series_note(index, batch, runs))
-        return false;
-    batch->incomplete |= some_are_lacking(runs);
-    if (index->n_series != 0)
-        qsort(index->series, index->n_series, sizeof *index->series, series_compare);
+    series_take(index, runs, BATCH_DONE);
+    series_note(index, runs);
+    runs->outer->incomplete |= some_are_lacking(runs);
+    qsort(index->series, index->n_series, sizeof *index->series, series_compare);
     return true;
 }
 
@@ -236,16 +333,14 @@ bool series_write(struct index *index, struct batch *batch, int *number) {
     settings.redact = false;
     settings.rules = NULL;
     settings.n_owners = 0;
-    struct batch runs = {.settings = &settings, .shard = 1, .n_shards = 1};
+    struct batch runs = {.settings = &settings, .outer = batch, .shard = 1, .n_shards = 1};
     *number = 0;
     if (settings.no_series || settings.pages != PAGES_ALL) /* series are made of pages */
         return true;
     arena_init(&runs.arena, arena_share(&batch->arena), SIZE_MAX);
     runs.directory = batch_text(&runs, "%s/series", batch->directory);
-    bool done = runs.directory != NULL && series_find(&runs, batch, index) &&
-                (runs.count == 0 || series_run(index, batch, &runs, number));
-    if (!done && *number <= 0)
-        terminal_error(NULL, "no memory for the timelines of several dumps");
+    series_find(&runs, index);
+    bool done = runs.count == 0 || series_run(index, &runs, number);
     arena_release(&runs.arena);
     return done;
 }

@@ -10,6 +10,6 @@
  * there already and the settings accept that (--resume, --index). It reads the dumps' pages, so a shard's inputs need
  * not be there. Fills index->series with those that are there. What cannot be made becomes a note of the index and,
  * except where the dumps' pages were kept too small, is noted in batch->incomplete. Call it after index_mark_copies.
- * False: no memory, or ended by a signal; printed. `*number`: that signal, else 0.
+ * False: ended by a signal. `*number`: that signal, else 0.
  */
 bool series_write(struct index *index, struct batch *batch, int *number);

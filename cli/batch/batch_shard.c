@@ -138,20 +138,16 @@ bool shard_has(const struct batch *batch, const char *input) {
     return batch_hash(input) % batch->n_shards + 1 == batch->shard;
 }
 
-uint64_t shard_fingerprint(const struct batch *batch) {
+/* Hashes the batch's paths, so that workers that see the same paths get the same number. */
+static uint64_t shard_fingerprint(const struct batch *batch) {
     uint64_t sum = batch->count;
-    for (uint32_t i = 0; i < batch->count; i++) {
+    for (uint32_t i = 0; i < batch->count; i++)
         sum = (sum ^ batch_hash(batch->files[i].input)) * 0x100000001b3u;
-    }
     return sum;
 }
 
 static char *record_name(struct batch *batch) {
     return batch_text(batch, "shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->shard, batch->n_shards);
-}
-
-static bool is_refused(const struct batch_file *file) {
-    return file->state == BATCH_FAILED || file->state == BATCH_SKIPPED;
 }
 
 static void record_add_refusal(struct json_writer *json, const struct batch_file *file) {
@@ -175,7 +171,7 @@ static void record_add(struct buffer *out, const struct batch *batch) {
     json_text(&json, "fingerprint", fingerprint);
     json_array(&json, "refused", JSON_LINES);
     for (uint32_t i = 0; i < batch->count; i++)
-        if (is_refused(&batch->files[i]))
+        if (batch->files[i].state == BATCH_FAILED || batch->files[i].state == BATCH_SKIPPED)
             record_add_refusal(&json, &batch->files[i]);
     json_end(&json);
     (void)json_document_end(&json);
@@ -183,23 +179,17 @@ static void record_add(struct buffer *out, const struct batch *batch) {
 
 bool record_write(struct batch *batch) {
     struct output_file file;
-    char *name = record_name(batch);
     char *directory = batch_text(batch, "%s/shards", batch->directory);
-    if (name == NULL || directory == NULL || (mkdir(directory, 0777) != 0 && errno != EEXIST)) {
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
         terminal_error(directory, "cannot make the directory: %s", strerror(errno));
         return false;
     }
-    if (!store_begin(&file, batch->directory, name, batch->settings->force, (struct arena_host){0}))
+    if (!store_begin(&file, batch, record_name(batch), (struct arena_host){0}))
         return false;
     record_add(&file.out, batch);
     return output_file_end(&file, true);
 }
 
-void record_remove(const struct batch *batch) {
-    char *path;
-    if (asprintf(&path, "%s/shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->directory, batch->shard,
-                 batch->n_shards) < 0)
-        return;
-    store_unlink(path);
-    free(path);
+void record_remove(struct batch *batch) {
+    store_unlink(batch, batch_text(batch, "%s/%s", batch->directory, record_name(batch)));
 }

@@ -14,12 +14,9 @@ bool shard_choose(struct batch *batch, const char *text);
  * nothing of other files. */
 bool shard_has(const struct batch *batch, const char *input);
 
-/* Hashes the batch's paths, so that workers that see the same paths get the same number. */
-uint64_t shard_fingerprint(const struct batch *batch);
-
 /* Writes shards/shard-I-of-N.json: which files this shard has refused and why, and what all shards must agree on. Its
  * presence says that the shard has finished. False: printed. */
 bool record_write(struct batch *batch);
 
 /* Removes the record, so that an interrupted run counts as unfinished. */
-void record_remove(const struct batch *batch);
+void record_remove(struct batch *batch);

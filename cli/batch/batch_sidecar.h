@@ -25,22 +25,21 @@ struct sidecar {
 
 enum sidecar_result {
     SIDECAR_READ,
-    SIDECAR_NONE,       /* not there, or not of a batch */
-    SIDECAR_UNREADABLE, /* there, and the system does not let it be read */
-    SIDECAR_NO_MEMORY
+    SIDECAR_NONE,      /* not there, or not of a batch */
+    SIDECAR_UNREADABLE /* there, and the system does not let it be read */
 };
 
-/* Reads DIRECTORY/NAME.strata.json; strings go into `arena`. Nothing is printed. */
-enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory, const char *name,
-                                 struct arena *arena);
+/* Reads NAME.strata.json in the batch's directory. Nothing is printed. */
+enum sidecar_result sidecar_read(struct sidecar *sidecar, struct batch *batch, const char *name);
 
-/* Reads the sidecar of a series: its dumps are counted (`series->dump` is room for them), its name is `file`'s.
- * SIDECAR_NONE also where it was made of other recordings, with other options or by another version. */
-enum sidecar_result sidecar_read_series(struct index_series *series, const struct batch *batch,
-                                        const struct batch_file *file, struct arena *arena);
+/* Reads the sidecar of a series of `runs`, into the memory of the batch around it; `series->n_dumps` and room for so many
+ * in `series->dump` are set. False: it is not there, or was made of other recordings, with other options or by another
+ * version. */
+bool sidecar_read_series(struct index_series *series, const struct batch *runs,
+                         const struct batch_file *file);
 
 /* Does the file have its page, picture and export, as far as they are wanted? */
-bool sidecar_has_outputs(const struct batch *batch, const struct batch_file *file);
+bool sidecar_has_outputs(struct batch *batch, const struct batch_file *file);
 
 /* Do the file's outputs exist, made of the file as it is now and with these options? If so, sets file->row. */
 bool sidecar_is_current(struct batch *batch, struct batch_file *file);

@@ -104,10 +104,6 @@ static bool add_device(struct json_writer *json, const struct source *source, ui
     return done;
 }
 
-static int64_t mtime_of(const struct stat *status) {
-    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
-}
-
 static void add_name(struct json_writer *json, const char *name, const struct batch_file *file,
                      const char *ending) {
     json_string_begin(json, name);
@@ -136,7 +132,7 @@ static void add_origin(struct json_writer *json, const struct source *source) {
     const struct batch_file *file = source->file;
     const struct stat *status = &source->recording->input.status;
     char mtime[24];
-    snprintf(mtime, sizeof mtime, "%" PRId64, mtime_of(status));
+    snprintf(mtime, sizeof mtime, "%" PRId64, batch_mtime_ns(status));
     json_text(json, "input", file->input);
     json_known_i64(json, "rank", file->rank != BATCH_UNKNOWN, file->rank);
     json_known_i64(json, "step", file->step != BATCH_UNKNOWN, file->step);

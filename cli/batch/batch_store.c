@@ -69,15 +69,13 @@ static bool is_ours(const char *path, int *error) {
     return ours;
 }
 
-/* Why a file at `path` is left alone, as a phrase after its name; NULL: no memory. The caller frees it. */
-static char *objection_to(int error) {
-    char *text;
-    if (error == 0)
-        return strdup("exists already and is not Strata's; -f replaces it");
-    return asprintf(&text, "exists already, and it is not clear whether Strata wrote it: %s; -f replaces it",
-                    strerror(error)) < 0
-               ? NULL
-               : text;
+/* Why a file is left alone, as a phrase after its name. */
+static const char *objection_to(struct batch *batch, int error) {
+    return error == 0
+               ? "exists already and is not Strata's; -f replaces it"
+               : batch_text(batch,
+                            "exists already, and it is not clear whether Strata wrote it: %s; -f replaces it",
+                            strerror(error));
 }
 
 /* An export is ours if one of our sidecars is beside it: most kinds of file do not name their writer. */
@@ -88,24 +86,18 @@ static bool output_is_ours(struct batch *batch, const struct batch_file *file, u
         return is_ours(path, error);
     const char *sidecar = batch_text(batch, "%s/%s.strata.json", batch->directory, file->name);
     *error = 0;
-    return lstat(path, &status) != 0 ||
-           (sidecar != NULL && lstat(sidecar, &status) == 0 && is_ours(sidecar, error));
+    return lstat(path, &status) != 0 || (lstat(sidecar, &status) == 0 && is_ours(sidecar, error));
 }
 
 const char *store_objection(struct batch *batch, const struct batch_file *file) {
     for (unsigned i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
         const char *ending = ending_of(batch, file, i);
-        char *path =
-            ending != NULL ? batch_text(batch, "%s/%s%s", batch->directory, file->name, ending) : NULL;
-        if (ending != NULL && path == NULL)
-            return "no memory";
-        int error;
-        if (ending == NULL || output_is_ours(batch, file, i, path, &error))
+        if (ending == NULL)
             continue;
-        char *why = objection_to(error);
-        const char *text = why != NULL ? batch_text(batch, "%s %s", path, why) : NULL;
-        free(why);
-        return text != NULL ? text : "no memory";
+        char *path = batch_text(batch, "%s/%s%s", batch->directory, file->name, ending);
+        int error;
+        if (!output_is_ours(batch, file, i, path, &error))
+            return batch_text(batch, "%s %s", path, objection_to(batch, error));
     }
     return NULL;
 }
@@ -129,31 +121,21 @@ static bool directory_make(const char *path) {
 }
 
 /* Makes a directory and those above it. */
-static bool directories_make(const char *path) {
-    char *above = strdup(path), *slash = above != NULL ? strrchr(above, '/') : NULL;
+static bool directories_make(struct batch *batch, const char *path) {
+    const char *slash = strrchr(path, '/');
     struct stat status;
-    bool done = above != NULL;
-    if (!done)
-        terminal_error(NULL, "no memory");
-    if (slash != NULL && slash != above && stat(path, &status) != 0) {
-        *slash = '\0';
-        done = directories_make(above);
-    }
-    free(above);
-    return done && directory_make(path);
+    bool above_is_there = slash == NULL || slash == path || stat(path, &status) == 0;
+    return (above_is_there ||
+            directories_make(batch, batch_text(batch, "%.*s", (int)(slash - path), path))) &&
+           directory_make(path);
 }
 
-static bool folders_make(const struct batch *batch) {
+static bool folders_make(struct batch *batch) {
     bool done = true;
     for (uint32_t i = 0; done && i < names_folders(batch->count); i++) {
-        char folder[NAMES_FOLDER_CAPACITY], *path;
+        char folder[NAMES_FOLDER_CAPACITY];
         names_folder(i, folder);
-        if (asprintf(&path, "%s/%s", batch->directory, folder) < 0) {
-            terminal_error(NULL, "no memory");
-            return false;
-        }
-        done = directory_make(path);
-        free(path);
+        done = directory_make(batch_text(batch, "%s/%s", batch->directory, folder));
     }
     return done;
 }
@@ -264,35 +246,18 @@ static void directory_sweep(const char *path, const char *mine) {
  * clusters' file systems lock for one machine only. */
 static void leftovers_sweep(const struct store *store) {
     const char *mine = strrchr(store->staging, '/') + 1;
-    char *records;
     if (store->batch->settings->shard != NULL)
         return;
     directory_sweep(store->batch->directory, mine);
-    if (asprintf(&records, "%s/shards", store->batch->directory) < 0)
-        return;
-    directory_sweep(records, mine);
-    free(records);
+    directory_sweep(batch_text(store->batch, "%s/shards", store->batch->directory), mine);
 }
 
-static char *staging_path(const struct batch *batch) {
-    char name[64], *path;
-    snprintf(name, sizeof name, STAGING_FORMAT, batch->shard, batch->n_shards);
-    return asprintf(&path, "%s/%s", batch->directory, name) < 0 ? NULL : path;
-}
-
-bool store_open(struct store *store, const struct batch *batch) {
-    *store = (struct store){.batch = batch};
-    if (!directories_make(batch->directory) || !folders_make(batch))
+bool store_open(struct store *store, struct batch *batch) {
+    char *staging = batch_text(batch, "%s/" STAGING_FORMAT, batch->directory, batch->shard, batch->n_shards);
+    *store = (struct store){.batch = batch, .staging = staging};
+    if (!directories_make(batch, batch->directory) || !folders_make(batch) || !staging_open_and_doom(store))
         return false;
-    store->staging = staging_path(batch);
-    if (store->staging == NULL) {
-        terminal_error(NULL, "no memory");
-        return false;
-    }
-    if (!staging_open_and_doom(store)) {
-        free(store->staging);
-        return false;
-    }
+    batch->store = store;
     directory_empty(store->entries);
     leftovers_sweep(store);
     return true;
@@ -303,59 +268,41 @@ void store_close(struct store *store) {
     rmdir(store->staging);
     output_spare_directory(store->staging);
     closedir(store->entries);
-    free(store->staging);
+    store->batch->store = NULL;
 }
 
-static void staged_path(const struct store *store, const struct batch_file *file, const char *ending,
-                        char **path) {
-    if (asprintf(path, "%s/%s%s", store->staging, batch_base_name(file), ending) < 0)
-        *path = NULL;
+static char *staged_path(const struct store *store, const struct batch_file *file, const char *ending) {
+    return batch_text(store->batch, "%s/%s%s", store->staging, batch_base_name(file), ending);
 }
 
 /* The other names are on the disk before the sidecar's, because the sidecar vouches for them. */
-const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file) {
-    const char *reason = NULL;
-    for (unsigned i = 0; reason == NULL && i < N_ENDINGS; i++) {
-        char *from;
+const char *store_commit(const struct store *store, const struct batch_file *file) {
+    struct batch *batch = store->batch;
+    for (unsigned i = 0; i < N_ENDINGS; i++) {
         const char *ending = ending_of(batch, file, i);
         const char *to =
             batch_text(batch, "%s/%s%s", batch->directory, file->name, ending != NULL ? ending : ".html");
-        if (ending == NULL && i == ENDING_HTML && to != NULL) /* the sidecar would vouch for an older page */
-            store_unlink(to);
-        if (ending == NULL)
-            continue;
         bool last = i == ENDING_SIDECAR;
-        staged_path(store, file, ending, &from);
-        if (from == NULL || to == NULL)
-            reason = "no memory";
-        else if ((last && !output_keep_names(to)) || rename(from, to) != 0 ||
-                 (last && !output_keep_names(to)))
-            reason = batch_text(batch, "cannot write %s: %s", to, strerror(errno));
-        free(from);
+        if (ending == NULL && i == ENDING_HTML) /* the sidecar would vouch for an older page */
+            store_unlink(batch, to);
+        if (ending != NULL &&
+            ((last && !output_keep_names(to)) || rename(staged_path(store, file, ending), to) != 0 ||
+             (last && !output_keep_names(to))))
+            return batch_text(batch, "cannot write %s: %s", to, strerror(errno));
     }
-    return reason;
+    return NULL;
 }
 
 void store_discard(const struct store *store, const struct batch_file *file) {
     for (unsigned i = 0; i < N_ENDINGS; i++) {
         const char *ending = ending_of(store->batch, file, i);
-        char *path = NULL;
         if (ending != NULL)
-            staged_path(store, file, ending, &path);
-        if (path != NULL)
-            unlink(path);
-        free(path);
+            unlink(staged_path(store, file, ending));
     }
 }
 
-void store_unlink(const char *path) {
-    int error;
-    if (is_ours(path, &error))
-        unlink(path);
-}
-
 /* Removes the export that a sidecar names: most kinds of file do not name their writer. */
-static void export_unlink(const char *sidecar) {
+static void export_unlink(struct batch *batch, const char *sidecar) {
     cJSON *document = json_file_read(sidecar, SIDECAR_MEMORY, NULL);
     const char *flags = json_file_text(cJSON_GetObjectItemCaseSensitive(document, "batch"), "flags", "");
     const char *name = strstr(flags, "--export ");
@@ -363,54 +310,39 @@ static void export_unlink(const char *sidecar) {
     int n_stem = (int)(strlen(sidecar) - strlen(sidecar_ending));
     for (unsigned kind = 0; kind < EXPORT_KINDS; kind++) {
         const char *known = export_kind_name(kind);
-        char *path;
-        if (n_name != strlen(known) || memcmp(name, known, n_name) != 0 ||
-            asprintf(&path, "%.*s%s", n_stem, sidecar, export_kind_ending(kind)) < 0)
-            continue;
-        unlink(path);
-        free(path);
+        if (n_name == strlen(known) && memcmp(name, known, n_name) == 0)
+            unlink(batch_text(batch, "%.*s%s", n_stem, sidecar, export_kind_ending(kind)));
     }
     cJSON_Delete(document);
 }
 
-void store_forget(const struct batch *batch, const struct batch_file *file) {
-    char *path;
-    if (asprintf(&path, "%s/%s%s", batch->directory, file->name, sidecar_ending) < 0)
-        return;
+void store_unlink(struct batch *batch, const char *path) {
     int error;
-    if (is_ours(path, &error)) {
-        export_unlink(path);
-        unlink(path);
-    }
-    free(path);
+    if (!is_ours(path, &error))
+        return;
+    if (names_end(path, sidecar_ending))
+        export_unlink(batch, path);
+    unlink(path);
+}
+
+void store_forget(struct batch *batch, const struct batch_file *file) {
+    store_unlink(batch, batch_text(batch, "%s/%s%s", batch->directory, file->name, sidecar_ending));
 }
 
 void store_remove(struct batch *batch, const char *name) {
-    int error;
     char *path = batch_text(batch, "%s/%s", batch->directory, name);
-    if (path == NULL || !is_ours(path, &error))
-        return;
-    if (names_end(name, sidecar_ending))
-        export_unlink(path);
-    unlink(path);
+    store_unlink(batch, path);
     if (strchr(name, '/') != NULL) {
         *strrchr(path, '/') = '\0';
         rmdir(path);
     }
 }
 
-bool store_begin(struct output_file *file, const char *directory, const char *name, bool force,
-                 struct arena_host host) {
-    char *path;
+bool store_begin(struct output_file *file, struct batch *batch, const char *name, struct arena_host host) {
+    char *path = batch_text(batch, "%s/%s", batch->directory, name);
     int error;
-    if (asprintf(&path, "%s/%s", directory, name) < 0)
-        path = NULL;
-    if (path != NULL && !force && !is_ours(path, &error)) {
-        char *why = objection_to(error);
-        terminal_error(path, "%s", why != NULL ? why : "no memory");
-        free(why);
-        free(path);
-        return false;
-    }
-    return output_file_begin(file, path, path != NULL ? strdup(path) : NULL, host);
+    if (batch->settings->force || is_ours(path, &error))
+        return output_file_begin(file, strdup(path), strdup(path), host);
+    terminal_error(path, "%s", objection_to(batch, error));
+    return false;
 }

@@ -11,7 +11,7 @@
 #include <dirent.h>
 
 struct store {
-    const struct batch *batch;
+    struct batch *batch;
     char *staging; /* path */
     /* of the staging directory, which is locked through it; open from the start, because removing files must not need
      * memory */
@@ -20,9 +20,9 @@ struct store {
 
 /* Makes the output directory, with its parents, and the staging directory, and removes leftovers of killed runs: of
  * this part and, without shards, of every part that nobody is working on. False: printed, nothing to close. */
-bool store_open(struct store *store, const struct batch *batch);
+bool store_open(struct store *store, struct batch *batch);
 
-/* Removes the staging directory and its content. */
+/* Removes the staging directory and its content. Takes no memory. */
 void store_close(struct store *store);
 
 /* Why the outputs of `file` cannot be put in place: a file that Strata did not write is there, and no -f was given.
@@ -31,22 +31,20 @@ const char *store_objection(struct batch *batch, const struct batch_file *file);
 
 /* Gives the staged outputs of `file` their names, the sidecar last. NULL: done; otherwise the reason, in the
  * arena. */
-const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file);
+const char *store_commit(const struct store *store, const struct batch_file *file);
 
 /* Removes the staged outputs of `file`. */
 void store_discard(const struct store *store, const struct batch_file *file);
 
-/* Removes the file at `path`, if Strata wrote it. */
-void store_unlink(const char *path);
+/* Removes the file at `path`, if Strata wrote it, and the export that it names if it is a sidecar. */
+void store_unlink(struct batch *batch, const char *path);
 
-/* Removes the sidecar of `file`, if it is one, and the export that it names: they no longer describe the input. */
-void store_forget(const struct batch *batch, const struct batch_file *file);
+/* Removes the sidecar of `file` and its export: they no longer describe the input. */
+void store_forget(struct batch *batch, const struct batch_file *file);
 
-/* Removes NAME from the batch's directory if Strata wrote it; with a sidecar the export that it names, and with the
- * last file its folder. */
+/* The same for NAME in the batch's directory; with the last file its folder is removed. */
 void store_remove(struct batch *batch, const char *name);
 
-/* Begins DIRECTORY/NAME, which output_file_end ends: it appears whole or not at all and replaces only what a batch has
- * written (or anything with `force`). False: printed, nothing to end. */
-bool store_begin(struct output_file *file, const char *directory, const char *name, bool force,
-                 struct arena_host host);
+/* Begins NAME in the batch's directory, which output_file_end ends: it appears whole or not at all and replaces only what
+ * a batch has written (or anything with -f). False: printed, nothing to end. */
+bool store_begin(struct output_file *file, struct batch *batch, const char *name, struct arena_host host);

@@ -22,8 +22,7 @@ static bool file_rests(const struct watch *watch, const struct batch *batch, con
     struct timespec now;
     uint64_t hash = file_hash(file);
     if (watch->looked)
-        return watch->seen == NULL ||
-               bsearch(&hash, watch->seen, watch->n_seen, sizeof hash, hash_compare) != NULL;
+        return bsearch(&hash, watch->seen, watch->n_seen, sizeof hash, hash_compare) != NULL;
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     return now_ns - file->mtime_ns >= (int64_t)batch->settings->every_us * 1000;
@@ -32,8 +31,7 @@ static bool file_rests(const struct watch *watch, const struct batch *batch, con
 /* Keeps the file's previous result in the index, if it has one. */
 static bool file_keeps(struct batch *batch, struct batch_file *file) {
     struct sidecar sidecar;
-    if (file->name == NULL ||
-        sidecar_read(&sidecar, batch->directory, file->name, &batch->arena) != SIDECAR_READ ||
+    if (sidecar_read(&sidecar, batch, file->name) != SIDECAR_READ ||
         strcmp(sidecar.row.input, file->input) != 0)
         return false;
     file->state = BATCH_UP_TO_DATE;
@@ -42,7 +40,8 @@ static bool file_keeps(struct batch *batch, struct batch_file *file) {
 
 bool watch_look(struct watch *watch, struct batch *batch) {
     uint64_t *seen = malloc(((size_t)batch->count + 1) * sizeof *seen), shown = batch->count + UINT64_C(1);
-    uint32_t n_seen = seen != NULL ? batch->count : 0, n_left = 0, n_rows = 0;
+    uint32_t n_seen = batch->count, n_left = 0, n_rows = 0;
+    batch_need(batch, seen != NULL);
     for (uint32_t i = 0; i < n_seen; i++)
         seen[i] = file_hash(&batch->files[i]);
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -55,8 +54,7 @@ bool watch_look(struct watch *watch, struct batch *batch) {
         batch->files[n_left++] = file;
     }
     batch->count = n_left;
-    if (n_seen != 0)
-        qsort(seen, n_seen, sizeof *seen, hash_compare);
+    qsort(seen, n_seen, sizeof *seen, hash_compare);
     free(watch->seen);
     bool differs = n_rows != 0 && shown != watch->shown;
     *watch = (struct watch){seen, n_seen, true, differs ? shown : watch->shown, watch->code};

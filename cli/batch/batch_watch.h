@@ -16,6 +16,6 @@ struct watch {
 /*
  * Call it between batch_find's names and the work. Inputs that have changed since the last look (at the first: within
  * the time between two looks) are left out of the batch, or keep the result that they have. True: what is left differs
- * from what the last index was made of. Nothing is printed; with no memory for the look, all inputs count as at rest.
+ * from what the last index was made of. Nothing is printed.
  */
 bool watch_look(struct watch *watch, struct batch *batch);

@@ -1,7 +1,9 @@
 #include "cli/batch/batch_workers.h"
 
+#include "base/format.h"
 #include "cli/batch/batch_convert.h"
-#include "cli/batch/batch_progress.h"
+#include "cli/batch/batch_store.h"
+#include "cli/clock.h"
 #include "cli/memory.h"
 #include "cli/terminal.h"
 
@@ -31,9 +33,15 @@ struct worker {
     int log; /* its standard error, in memory: a full disk must not cost the reason */
 };
 
+/* The progress of a batch: a line that is rewritten on a terminal, otherwise a note every ten seconds. */
+struct progress {
+    uint32_t n_files, n_done;
+    uint64_t nbytes, done_nbytes;
+    int64_t start_us, noted_us;
+};
+
 struct pool {
     struct batch *batch;
-    const struct store *store;
     struct batch_file **queue; /* largest first; [next] is the next to start */
     struct batch_file **again; /* to be tried again, alone */
     uint32_t n_queue, next, n_again;
@@ -41,8 +49,34 @@ struct pool {
     uint32_t n_workers, n_running;
     uint64_t memory_nbytes, reserved_nbytes;
     sigset_t waited, before;
-    struct batch_progress progress;
+    struct progress progress;
 };
+
+/* ---- progress ---- */
+
+static void progress_add(struct progress *progress, uint64_t nbytes) {
+    progress->n_done++;
+    progress->done_nbytes += nbytes;
+}
+
+static void progress_tell(struct progress *progress) {
+    enum { NOTE_INTERVAL_US = 10 * 1000000 };
+    char left[64] = "", text[256];
+    int64_t now = clock_us();
+    uint64_t done_nbytes = progress->done_nbytes;
+    if (done_nbytes != 0 && done_nbytes < progress->nbytes) {
+        double share = (double)(progress->nbytes - done_nbytes) / (double)done_nbytes;
+        int64_t left_s = (int64_t)((double)(now - progress->start_us) * share / 1e6) + 1;
+        snprintf(left, sizeof left, ", %s left", format_duration(left_s * 1000000).text);
+    }
+    snprintf(text, sizeof text, "%s of %s files, %s of %s%s", format_count(progress->n_done).text,
+             format_count(progress->n_files).text, format_bytes(done_nbytes).text,
+             format_bytes(progress->nbytes).text, left);
+    if (progress_show(text) || now - progress->noted_us < NOTE_INTERVAL_US)
+        return;
+    progress->noted_us = now;
+    terminal_note(NULL, "%s", text);
+}
 
 /* ---- resources ---- */
 
@@ -78,18 +112,18 @@ __attribute__((noreturn)) static void worker_main(const struct pool *pool, const
         _exit(CONVERT_FAILED);
     pthread_sigmask(SIG_SETMASK, &pool->before, NULL);
     terminal_init(true, COLOR_NEVER);
-    enum convert_code code =
-        batch_convert(pool->batch, worker->file, pool->store->staging, (size_t)worker->reserved_nbytes);
+    enum convert_code code = batch_convert(pool->batch, worker->file, pool->batch->store->staging,
+                                           (size_t)worker->reserved_nbytes);
     _exit((int)code);
 }
 
 static void file_fail(struct batch_file *file, const char *reason) {
     file->state = BATCH_FAILED;
-    file->reason = reason != NULL ? reason : "no memory";
+    file->reason = reason;
     terminal_error(file->path, "%s", file->reason);
 }
 
-static bool worker_start(struct pool *pool, struct batch_file *file, uint64_t reserved_nbytes) {
+static void worker_start(struct pool *pool, struct batch_file *file, uint64_t reserved_nbytes) {
     struct worker *worker = pool->workers;
     while (worker->pid != 0)
         worker++;
@@ -104,11 +138,10 @@ static bool worker_start(struct pool *pool, struct batch_file *file, uint64_t re
         if (worker->log >= 0)
             close(worker->log);
         worker->pid = 0;
-        return false;
+        return;
     }
     pool->reserved_nbytes += reserved_nbytes;
     pool->n_running++;
-    return true;
 }
 
 /* The last message of a worker without "strata: "FILE": " before it. NULL: it said nothing. */
@@ -137,7 +170,7 @@ static const char *reason_or_code(struct batch *batch, const struct worker *work
 }
 
 static void worker_done(struct pool *pool, struct batch_file *file) {
-    const char *reason = store_commit(pool->store, pool->batch, file);
+    const char *reason = store_commit(pool->batch->store, file);
     if (reason != NULL)
         file_fail(file, reason);
     else
@@ -170,11 +203,11 @@ static void worker_conclude(struct pool *pool, const struct worker *worker, int 
             file->series->merged = code == CONVERT_MERGED;
     }
     if (file->state != BATCH_DONE) /* otherwise all staged files have their names */
-        store_discard(pool->store, file);
+        store_discard(pool->batch->store, file);
     if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED)
         store_forget(pool->batch, file);
     if (file->state != BATCH_WAITING)
-        batch_progress_add(&pool->progress, file->nbytes);
+        progress_add(&pool->progress, file->nbytes);
 }
 
 static void worker_end(struct pool *pool, struct worker *worker, int status) {
@@ -198,7 +231,7 @@ static bool file_admit(struct pool *pool, struct batch_file *file) {
     if (objection == NULL)
         return true;
     file_fail(file, objection);
-    batch_progress_add(&pool->progress, file->nbytes);
+    progress_add(&pool->progress, file->nbytes);
     return false;
 }
 
@@ -225,8 +258,7 @@ static void pool_reap(struct pool *pool) {
     }
 }
 
-/* Ends all workers; their files stay BATCH_WAITING. */
-static void pool_kill(struct pool *pool) {
+void workers_kill(struct pool *pool) {
     for (uint32_t i = 0; i < pool->n_workers; i++) {
         struct worker *worker = &pool->workers[i];
         if (worker->pid == 0)
@@ -243,7 +275,7 @@ static void pool_kill(struct pool *pool) {
 static int pool_wait(struct pool *pool) {
     struct timespec moment = {.tv_sec = 0, .tv_nsec = 200 * 1000 * 1000};
     int number = sigtimedwait(&pool->waited, NULL, &moment);
-    batch_progress_show(&pool->progress);
+    progress_tell(&pool->progress);
     return number > 0 && number != SIGCHLD ? number : 0;
 }
 
@@ -258,7 +290,7 @@ static int pool_loop(struct pool *pool) {
             pool_reap(pool);
     }
     if (number != 0)
-        pool_kill(pool);
+        workers_kill(pool);
     return number;
 }
 
@@ -283,40 +315,34 @@ static int larger_first(const void *a, const void *b) {
     return strcmp(x->input, y->input);
 }
 
-static bool pool_init(struct pool *pool, struct batch *batch, const struct store *store) {
+static void pool_init(struct pool *pool, struct batch *batch) {
     const struct settings *settings = batch->settings;
-    *pool = (struct pool){.batch = batch, .store = store};
+    *pool = (struct pool){.batch = batch, .progress.start_us = clock_us()};
+    pool->progress.noted_us = pool->progress.start_us;
     pool->n_workers = settings->jobs != 0 ? settings->jobs : cores();
     pool->memory_nbytes =
         settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
-    pool->queue = malloc(((size_t)batch->count + 1) * sizeof *pool->queue);
-    pool->again = malloc(((size_t)batch->count + 1) * sizeof *pool->again);
-    pool->workers = calloc(pool->n_workers, sizeof *pool->workers);
-    if (pool->queue == NULL || pool->again == NULL || pool->workers == NULL)
-        return false;
-    batch_progress_start(&pool->progress);
+    pool->queue = batch_alloc(batch, batch->count, sizeof *pool->queue);
+    pool->again = batch_alloc(batch, batch->count, sizeof *pool->again);
+    pool->workers = batch_alloc(batch, pool->n_workers, sizeof *pool->workers);
     for (uint32_t i = 0; i < batch->count; i++)
         if (batch->files[i].state == BATCH_WAITING) {
             pool->queue[pool->n_queue++] = &batch->files[i];
-            batch_progress_expect(&pool->progress, batch->files[i].nbytes);
+            pool->progress.nbytes += batch->files[i].nbytes;
         }
+    pool->progress.n_files = pool->n_queue;
     qsort(pool->queue, pool->n_queue, sizeof *pool->queue, larger_first);
-    return true;
 }
 
-int workers_run(struct batch *batch, const struct store *store) {
+int workers_run(struct batch *batch) {
     struct pool pool;
-    int number = -1;
-    if (pool_init(&pool, batch, store)) {
-        pool_block_signals(&pool);
-        number = pool_loop(&pool);
-        batch_progress_end(&pool.progress);
-        pthread_sigmask(SIG_SETMASK, &pool.before, NULL);
-    } else
-        terminal_error(NULL, "no memory for the workers");
-    free(pool.queue);
-    free(pool.again);
-    free(pool.workers);
+    pool_init(&pool, batch);
+    batch->pool = &pool;
+    pool_block_signals(&pool);
+    int number = pool_loop(&pool);
+    progress_end();
+    pthread_sigmask(SIG_SETMASK, &pool.before, NULL);
+    batch->pool = NULL;
     return number;
 }
 
