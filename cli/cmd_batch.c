@@ -211,8 +211,7 @@ static const char *directory_plain(struct batch *batch, const char *path) {
 /* One batch. `watch` NULL: it looks at the inputs once. */
 static int batch_once(const struct settings *settings, struct watch *watch) {
     struct batch batch = {.settings = settings, .watch = watch, .shard = 1, .n_shards = 1};
-    arena_init(&batch.arena, memory_host(),
-               settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit());
+    arena_init(&batch.arena, memory_host(), settings->max_memory_nbytes);
     bool joining = settings->index_directory != NULL;
     batch.directory = directory_plain(&batch, joining ? settings->index_directory : settings->output);
     int code = joining ? index_run(&batch) : batch_work(&batch);

@@ -1,5 +1,6 @@
 #include "cli/check/check.h"
 #include "cli/exit_code.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -57,11 +58,9 @@ static bool summary_append(const struct check_file *files, uint32_t n_files) {
 static bool results_write(const struct check_file *files, uint32_t n_files, const struct check_plan *plan,
                           const struct settings *settings) {
     struct output_file file;
-    bool done = output_file_begin(&file, strdup("-"), strdup("standard output"), (struct arena_host){0});
-    if (done) {
-        check_write(&file.out, (enum check_format)settings->check_format, files, n_files, plan);
-        done = output_file_end(&file, true);
-    }
+    output_file_begin(&file, "-", "standard output", (struct arena_host){0});
+    check_write(&file.out, (enum check_format)settings->check_format, files, n_files, plan);
+    bool done = output_file_end(&file, true);
     if (settings->check_format == CHECK_GITHUB)
         done = summary_append(files, n_files) && done;
     return done;
@@ -71,12 +70,10 @@ static bool baseline_replace(const struct check_plan *plan, const struct check_f
                              uint32_t n_files) {
     struct output_file file;
     char *real = realpath(plan->baseline, NULL); /* a link stays: its target is replaced */
-    bool done = output_file_begin(&file, real != NULL ? real : strdup(plan->baseline), strdup(plan->baseline),
-                                  (struct arena_host){0});
-    if (done) {
-        baseline_write(&file.out, plan, files, n_files);
-        done = output_file_end(&file, true);
-    }
+    output_file_begin(&file, real != NULL ? real : plan->baseline, plan->baseline, (struct arena_host){0});
+    free(real);
+    baseline_write(&file.out, plan, files, n_files);
+    bool done = output_file_end(&file, true);
     for (uint32_t i = 0; done && i < n_files; i++)
         if (files[i].status != CHECK_UNREADABLE && files[i].figures.doubt != NULL)
             terminal_note(files[i].path, "is in the baseline although it is not complete (%s)",
@@ -106,11 +103,7 @@ static bool any_readable(const struct check_file *files, uint32_t n_files) {
 }
 
 static int check_all(const struct check_plan *plan, const struct settings *settings) {
-    struct check_file *files = calloc(settings->n_inputs, sizeof *files);
-    if (files == NULL) {
-        terminal_error(NULL, "no memory");
-        return EXIT_CODE_FAILED;
-    }
+    struct check_file *files = memory_alloc(settings->n_inputs, sizeof *files);
     int code = files_judge(files, plan, settings);
     bool told = results_write(files, settings->n_inputs, plan, settings);
     /* A run whose verdict could not be written does not count: the next run is compared with the old figures. */

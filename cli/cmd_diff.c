@@ -2,11 +2,11 @@
 #include "base/format.h"
 #include "base/json_writer.h"
 #include "cli/browser.h"
+#include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/operand.h"
-#include "cli/output.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -38,20 +38,17 @@ struct side {
     char shown[512]; /* the file's name and the keys after it */
 };
 
-/* Makes an empty side. NULL: printed. */
 static struct side *side_new(void) {
-    struct side *side = calloc(1, sizeof *side);
-    if (side == NULL)
-        terminal_error(NULL, "no memory to compare recordings");
-    return side;
+    return memory_alloc(1, sizeof(struct side));
 }
 
-static void side_release(struct side *side) {
+static void side_free(struct side *side) {
     if (side->open) {
         arena_release(&side->scratch);
         recording_release(&side->recording);
     }
     operand_release(&side->operand);
+    free(side);
 }
 
 static int side_no_memory(const struct side *side) {
@@ -80,13 +77,13 @@ static int side_open(struct side *side, const char *word, const struct settings 
     int code;
     side->settings = *settings;
     if (!operand_parse(&side->operand, word))
-        return side->operand.no_memory ? EXIT_CODE_FAILED : EXIT_CODE_USAGE;
+        return EXIT_CODE_USAGE;
     side->settings.input = side->operand.path;
     if (side->operand.has_device) {
         side->settings.has_device = true;
         side->settings.device = side->operand.device;
     }
-    size_t limit = settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
+    size_t limit = settings->max_memory_nbytes;
     side->settings.max_memory_nbytes = limit > used ? limit - used : 1;
     if (!recording_open(&side->recording, &side->settings))
         return EXIT_CODE_FAILED;
@@ -306,16 +303,6 @@ static struct html_options page_options_of(const struct side *side) {
                                  .max_nbytes = settings->max_html_nbytes};
 }
 
-static void note_merged(const struct side *side, const struct html_outcome *outcome) {
-    if (outcome->n_merged + outcome->n_hidden != 0)
-        terminal_note(
-            side->recording.input.shown,
-            "in the page %s of %s allocations are merged into %s bands and %s are not drawn, to keep it "
-            "small (see --max-html-size)",
-            format_count(outcome->n_merged).text, format_count(outcome->n_allocations).text,
-            format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
-}
-
 /* Turns the result of writing the page into an exit code, and prints why it failed. */
 static int page_answer(enum html_result result, const struct side *a, const struct side *b,
                        const struct html_outcome *of_a, const struct html_outcome *of_b) {
@@ -326,8 +313,8 @@ static int page_answer(enum html_result result, const struct side *a, const stru
                        format_bytes(b->settings.max_html_nbytes).text);
         return EXIT_CODE_FAILED;
     }
-    note_merged(a, of_a);
-    note_merged(b, of_b);
+    page_note_merged(&a->recording, of_a);
+    page_note_merged(&b->recording, of_b);
     return EXIT_CODE_DONE;
 }
 
@@ -393,8 +380,6 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
     diff_begin(writer);
     for (uint32_t i = 1; code == EXIT_CODE_DONE && i < settings->n_inputs; i++) {
         struct side *side = side_new();
-        if (side == NULL)
-            return EXIT_CODE_FAILED;
         code = side_open(side, settings->inputs[i], settings,
                          base->recording.trace.arena.used_nbytes + base->scratch.used_nbytes);
         if (code == EXIT_CODE_DONE && output != NULL && !output_spares(output, &side->recording.input))
@@ -403,8 +388,7 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
             code = side_moment(side);
         if (code == EXIT_CODE_DONE)
             code = diff_one(writer, base, side, settings);
-        side_release(side);
-        free(side);
+        side_free(side);
     }
     return code == EXIT_CODE_DONE && !document_end(writer, base) ? side_not_written(base, writer->out) : code;
 }
@@ -427,10 +411,8 @@ bool difference_render(struct buffer *out, const char *a, const char *b, const s
     own.n_inputs = 2;
     own.output = "difference.html";
     own.has_device = false;
-    int code = base != NULL ? diff_page_of(base, &writer, &own) : EXIT_CODE_FAILED;
-    if (base != NULL)
-        side_release(base);
-    free(base);
+    int code = diff_page_of(base, &writer, &own);
+    side_free(base);
     return code == EXIT_CODE_DONE;
 }
 
@@ -467,11 +449,8 @@ static bool format_choose(struct settings *settings) {
 
 static int diff_read(struct side *base, const struct settings *settings) {
     struct output output;
-    static const char *const endings[] = {
-        [REPORT_TEXT] = ".diff.txt", [REPORT_JSON] = ".diff.json", [REPORT_MARKDOWN] = ".diff.md"};
-    struct output_request request = {settings->output != NULL ? settings->output : "-",
-                                     endings[settings->format], settings->force,
-                                     is_picture(settings) || is_page(settings)};
+    struct output_request request = convert_words_request(settings, ".diff");
+    request.binary = is_picture(settings) || is_page(settings);
     int code = side_open(base, settings->inputs[0], settings, 0);
     if (code != EXIT_CODE_DONE)
         return code;
@@ -500,11 +479,8 @@ static int diff_run(const struct settings *given) {
     if (!format_choose(&settings))
         return EXIT_CODE_USAGE;
     struct side *base = side_new();
-    if (base == NULL)
-        return EXIT_CODE_FAILED;
     int code = diff_read(base, &settings);
-    side_release(base);
-    free(base);
+    side_free(base);
     return code;
 }
 

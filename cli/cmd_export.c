@@ -2,6 +2,7 @@
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
+#include "cli/memory.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -94,18 +95,19 @@ static bool any_oom(const struct trace *trace, int32_t device) {
     return false;
 }
 
-/* The folder of the output, from malloc. NULL: standard output, or no memory. */
+/* The folder of the output, from malloc. NULL: standard output, or a pipe or device whose folder need not be one to write
+ * in. */
 static char *output_folder(const struct settings *settings) {
     const char *path = settings->output != NULL ? settings->output : settings->input;
     struct stat status;
     if (strcmp(path, "-") == 0)
         return NULL;
     if (path_is_directory(path))
-        return strdup(path);
+        return memory_text("%s", path);
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return NULL; /* a pipe or a device: its folder need not be one to write in */
+        return NULL;
     const char *slash = strrchr(path, '/');
-    return slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+    return slash == NULL ? memory_text(".") : memory_text("%.*s", (int)(slash - path) + 1, path);
 }
 
 static int export_end(const struct recording *recording, enum export_result result, const char *reason,

@@ -27,7 +27,7 @@ static void print_too_large(const struct recording *recording, const struct sett
         format_bytes(settings->max_html_nbytes).text, format_bytes(least).text);
 }
 
-static void note_merged(const struct recording *recording, const struct html_outcome *outcome) {
+void page_note_merged(const struct recording *recording, const struct html_outcome *outcome) {
     if (outcome->n_merged + outcome->n_hidden != 0)
         terminal_note(
             recording->input.shown,
@@ -298,7 +298,7 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
     else if (result == HTML_TOO_LARGE)
         print_too_large(recording, settings, outcome.least_nbytes);
     else
-        note_merged(recording, &outcome);
+        page_note_merged(recording, &outcome);
     return result;
 }
 
@@ -316,7 +316,7 @@ static int html_render_page(struct buffer *out, struct recording *recording, con
 static int html_run(const struct settings *settings) {
     if (!ending_agrees("html", settings->output, ENDING_PAGE))
         return EXIT_CODE_USAGE;
-    return convert_run(settings, ".html", html_render_page);
+    return convert_run(settings, "", ".html", html_render_page);
 }
 
 const struct verb verb_html = {

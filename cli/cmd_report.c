@@ -63,7 +63,7 @@ static int report_run(const struct settings *given) {
     }
     if (!ending_agrees("report", settings.output, ENDING_WORDS) || !ending_choose_format(&settings))
         return EXIT_CODE_USAGE;
-    return convert_words(&settings, report_format_ending(settings.format), report_tell);
+    return convert_words(&settings, "", report_tell);
 }
 
 const struct verb verb_report = {

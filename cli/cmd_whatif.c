@@ -191,12 +191,6 @@ static int whatif_build(struct buffer *out, const struct recording *recording,
                                                            : words_build(out, recording, settings, scratch);
 }
 
-const char *whatif_ending(enum report_format format) {
-    static const char *const endings[] = {
-        [REPORT_TEXT] = ".whatif.txt", [REPORT_JSON] = ".whatif.json", [REPORT_MARKDOWN] = ".whatif.md"};
-    return endings[format];
-}
-
 static int whatif_main(const struct settings *given) {
     struct settings settings = *given;
     if (!ending_choose("whatif", &settings))
@@ -204,8 +198,8 @@ static int whatif_main(const struct settings *given) {
     if (settings.extrapolate != NULL)
         return extrapolation_main(&settings);
     return ending_kind(settings.output) == ENDING_PAGE
-               ? convert_run(&settings, ".whatif.html", page_render_plan)
-               : convert_words(&settings, whatif_ending(settings.format), whatif_build);
+               ? convert_run(&settings, ".whatif", ".html", page_render_plan)
+               : convert_words(&settings, ".whatif", whatif_build);
 }
 
 const struct verb verb_whatif = {

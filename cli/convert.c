@@ -3,7 +3,6 @@
 #include "cli/browser.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
-#include "cli/output.h"
 
 /* A conversion of the opened recording to the output: `write` knows which of the two functions it calls. */
 struct conversion {
@@ -78,18 +77,23 @@ static int convert_open(const struct settings *settings, const struct output_req
     return code;
 }
 
-int convert_run(const struct settings *settings, const char *ending, convert_render *render) {
-    struct output_request request = {settings->output, ending, settings->force, true};
+int convert_run(const struct settings *settings, const char *part, const char *ending,
+                convert_render *render) {
+    struct output_request request = {settings->output, part, ending, settings->force, true};
     return convert_open(settings, &request, &(struct conversion){.write = device_write, .render = render});
 }
 
-int convert_words(const struct settings *settings, const char *ending, convert_tell *tell) {
-    struct output_request request = {settings->output != NULL ? settings->output : "-", ending,
-                                     settings->force, false};
+struct output_request convert_words_request(const struct settings *settings, const char *part) {
+    return (struct output_request){settings->output != NULL ? settings->output : "-", part,
+                                   report_format_ending(settings->format), settings->force, false};
+}
+
+int convert_words(const struct settings *settings, const char *part, convert_tell *tell) {
+    struct output_request request = convert_words_request(settings, part);
     return convert_open(settings, &request, &(struct conversion){.write = words_write, .tell = tell});
 }
 
 int convert_file(const struct settings *settings, const char *ending, bool binary, convert_tell *tell) {
-    struct output_request request = {settings->output, ending, settings->force, binary};
+    struct output_request request = {settings->output, "", ending, settings->force, binary};
     return convert_open(settings, &request, &(struct conversion){.write = words_write, .tell = tell});
 }

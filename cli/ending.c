@@ -33,14 +33,14 @@ static const struct ending {
     {".zst", ENDING_OTHER, REPORT_FORMATS, NULL, "a compressed file"},
 };
 
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
+const char *path_name(const char *path) {
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     return slash != NULL ? slash + 1 : path;
 }
 
 /* Finds the ending of a path. NULL: none that is known; a name that is nothing but an ending has none. */
 static const struct ending *ending_find(const char *path) {
-    const char *name = path != NULL ? name_of(path) : "";
+    const char *name = path != NULL ? path_name(path) : "";
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t n = strlen(endings[i].text);
@@ -52,7 +52,7 @@ static const struct ending *ending_find(const char *path) {
 
 /* The text from the last dot of the name on, if that is not its first character; "": none. */
 static const char *ending_text(const char *path) {
-    const char *name = name_of(path), *dot = strrchr(name, '.');
+    const char *name = path_name(path), *dot = strrchr(name, '.');
     return dot != NULL && dot != name ? dot : "";
 }
 

@@ -9,6 +9,9 @@ enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE, ENDING_OTHER };
 
 bool path_is_directory(const char *path);
 
+/* The part of a path after its last slash. NULL for NULL. */
+const char *path_name(const char *path);
+
 /* The kind that the ending of a path means; the path may be NULL. */
 enum ending_kind ending_kind(const char *path);
 

@@ -1,7 +1,8 @@
 /* strata whatif --extrapolate: from recordings of a program at two sizes, what it needs at a third. */
+#include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
-#include "cli/output.h"
+#include "cli/memory.h"
 #include "cli/planning.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
@@ -23,11 +24,8 @@ static int sized_parse(const char *text, const struct settings *settings, struct
                        text != NULL ? text : "");
         return EXIT_CODE_USAGE;
     }
-    *path = strndup(text, (size_t)(equals - text));
-    own->input = *path;
-    if (*path == NULL)
-        terminal_error(NULL, "no memory");
-    return *path != NULL ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+    own->input = *path = memory_text("%.*s", (int)(equals - text), text);
+    return EXIT_CODE_DONE;
 }
 
 struct sized {
@@ -215,8 +213,7 @@ static int extrapolation_write(struct sized sized[2], struct extrapolation_repor
 static int extrapolation_open(struct sized sized[2], struct extrapolation_report *report,
                               const struct settings *settings) {
     struct output output;
-    struct output_request request = {settings->output != NULL ? settings->output : "-",
-                                     whatif_ending(settings->format), settings->force, false};
+    struct output_request request = convert_words_request(settings, ".whatif");
     for (int i = 0; i < 2; i++) {
         sized[i].open = recording_open(&sized[i].recording, &sized[i].settings);
         if (!sized[i].open)

@@ -40,10 +40,10 @@ static void expression_translate(const struct filter_word *word, char text[EXPRE
 }
 
 static bool expression_compile(regex_t *expression, const struct filter_word *word,
-                               struct regex_wrong *wrong) {
+                               char reason[REGEX_REASON_CAPACITY]) {
     char text[EXPRESSION_NBYTES + 8];
     expression_translate(word, text);
-    return regex_compile(expression, text, REG_NOSUB | (word->sensitive ? 0 : REG_ICASE), wrong);
+    return regex_compile(expression, text, REG_NOSUB | (word->sensitive ? 0 : REG_ICASE), reason);
 }
 
 /* ---- unknown words ---- */
@@ -104,7 +104,7 @@ static bool words_are_known(const struct filter *filter, const char *words, char
     return known;
 }
 
-bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory) {
+bool filter_check(const char *words, char *wrong, size_t capacity) {
     struct filter filter;
     struct filter_error error;
     size_t nbytes = strlen(words);
@@ -119,14 +119,13 @@ bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memo
     }
     for (uint32_t i = 0; i < filter.n_words; i++) {
         regex_t expression;
-        struct regex_wrong why;
+        char reason[REGEX_REASON_CAPACITY];
         if (filter.word[i].kind != FILTER_REGEX)
             continue;
-        if (!expression_compile(&expression, &filter.word[i], &why)) {
+        if (!expression_compile(&expression, &filter.word[i], reason)) {
             snprintf(wrong, capacity, "/%.*s/ is not a regular expression: %s",
                      (int)(filter.word[i].nbytes < 80 ? filter.word[i].nbytes : 80), filter.word[i].text,
-                     why.reason);
-            *no_memory |= why.no_memory;
+                     reason);
             return false;
         }
         regfree(&expression);
@@ -162,24 +161,22 @@ static void strings_note(const struct trace *trace, uint64_t *noted) {
     }
 }
 
-/* Tests every noted string. False: no memory. */
-static bool texts_match(const regex_t *expression, const struct trace *trace, const uint64_t *noted,
+/* Tests every noted string. */
+static void texts_match(const regex_t *expression, const struct trace *trace, const uint64_t *noted,
                         uint64_t *frames, uint64_t *strings) {
     char text[TEXT_NBYTES];
-    bool failed = false;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
         filter_frame_text(trace, i, text, sizeof text);
-        if (regex_meets(expression, text, 0, NULL, &failed))
+        if (regex_meets(expression, text, 0, NULL))
             bits_add(frames, i);
     }
     for (uint32_t i = 1; i < trace->strings.count; i++) {
         if (!bits_has(noted, i))
             continue;
         string_text(trace, i, text);
-        if (regex_meets(expression, text, 0, NULL, &failed))
+        if (regex_meets(expression, text, 0, NULL))
             bits_add(strings, i);
     }
-    return !failed;
 }
 
 /* Runs one expression over the recording's texts. False: no memory. */
@@ -189,15 +186,15 @@ static bool regex_match(struct filter_regex *regex, const struct filter_word *wo
              *strings = arena_bits(arena, trace->strings.count),
              *noted = arena_bits(arena, trace->strings.count);
     regex_t expression;
-    struct regex_wrong wrong;
-    if (frames == NULL || strings == NULL || noted == NULL || !expression_compile(&expression, word, &wrong))
+    char reason[REGEX_REASON_CAPACITY];
+    if (frames == NULL || strings == NULL || noted == NULL || !expression_compile(&expression, word, reason))
         return false;
     strings_note(trace, noted);
-    bool done = texts_match(&expression, trace, noted, frames, strings);
+    texts_match(&expression, trace, noted, frames, strings);
     regfree(&expression);
     ARENA_DROP(arena, noted);
     *regex = (struct filter_regex){frames, strings};
-    return done;
+    return true;
 }
 
 static void note_without_times(const struct recording *recording, const struct filter *filter) {

@@ -9,9 +9,8 @@
 struct recording;
 struct settings;
 
-/* Are these words a filter with known keys and categories? False: `wrong` names the fault in a phrase, unless
- * `*no_memory` was set, which otherwise stays as it is. */
-bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory);
+/* Are these words a filter with known keys and categories? False: `wrong` names the fault in a phrase. */
+bool filter_check(const char *words, char *wrong, size_t capacity);
 
 struct filter_set {
     const struct filter_query *query; /* points into this struct; NULL: the settings have no filter */

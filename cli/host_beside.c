@@ -1,6 +1,7 @@
 #include "cli/host_beside.h"
 
 #include "analysis/findings/levels.h"
+#include "cli/ending.h"
 #include "cli/memory.h"
 #include "cli/run/folder.h"
 
@@ -17,8 +18,7 @@ enum {
 
 /* The file's name; for a series that of its first file, since `input->name` may be made up. */
 static const char *dump_name(const struct input *input) {
-    const char *slash = strrchr(input->path, '/');
-    return slash != NULL ? slash + 1 : input->path;
+    return path_name(input->path);
 }
 
 /* The path of a log: "DIR/host.log" for "DIR/dump", then "DIR/host-2.log", ... False: there is no such file, or it is

@@ -92,7 +92,6 @@ static int verb_run_settings(const struct verb *verb, enum options_result result
     case OPTIONS_HELP: options_print_help(verb); return printed();
     case OPTIONS_VERSION: return version_print();
     case OPTIONS_WRONG: return EXIT_CODE_USAGE;
-    case OPTIONS_NO_MEMORY: return EXIT_CODE_FAILED;
     }
     terminal_init(settings->quiet, (enum terminal_color)settings->color);
     if (!browser_agrees(verb->name, settings))

@@ -1,17 +1,19 @@
 #include "cli/memory.h"
 
-#include "cli/units.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/run/cgroup.h"
+#include "cli/terminal.h"
 
 #include <assert.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
-#include <limits.h>
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* arena.h promises an alignment of 16 bytes. */
@@ -29,6 +31,42 @@ static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new
 
 struct arena_host memory_host(void) {
     return (struct arena_host){host_resize, NULL};
+}
+
+static int end_code = EXIT_CODE_FAILED;
+
+void memory_end_with(int code) {
+    end_code = code;
+}
+
+void memory_end(void) {
+    terminal_error(NULL, "no memory");
+    output_leave(end_code);
+}
+
+void *memory_alloc(size_t count, size_t item_nbytes) {
+    void *items = calloc(count != 0 ? count : 1, item_nbytes);
+    if (items == NULL)
+        memory_end();
+    return items;
+}
+
+void *memory_resize(void *items, size_t count, size_t item_nbytes) {
+    items = realloc(items, count * item_nbytes);
+    if (items == NULL)
+        memory_end();
+    return items;
+}
+
+char *memory_text(const char *format, ...) {
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        memory_end();
+    return text;
 }
 
 /* Fixes one threshold of glibc, which keeps its other thresholds fixed too. Left to itself, glibc takes ever larger
@@ -56,70 +94,9 @@ static uint64_t machine_nbytes(void) {
     return pages > 0 && page_nbytes > 0 ? (uint64_t)pages * (uint64_t)page_nbytes : UINT64_MAX;
 }
 
-/* Reads a limit file of a control group: a number, or "max". UINT64_MAX: no limit, or no such file. */
-static uint64_t limit_file_read(const char *path) {
-    char text[32];
-    uint64_t limit;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return UINT64_MAX;
-    bool read = fgets(text, sizeof text, file) != NULL;
-    fclose(file);
-    if (!read)
-        return UINT64_MAX;
-    text[strcspn(text, "\n")] = '\0';
-    return size_parse(text, &limit) ? limit : UINT64_MAX;
-}
-
-/* The lowest limit of a group and of all groups above it. `group` begins with a slash and is shortened. */
-static uint64_t group_limit(const char *mount, char *group, const char *file) {
-    uint64_t lowest = UINT64_MAX;
-    for (;;) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s%s/%s", mount, group, file);
-        if (length > 0 && (size_t)length < sizeof path) {
-            uint64_t limit = limit_file_read(path);
-            lowest = limit < lowest ? limit : lowest;
-        }
-        char *slash = strrchr(group, '/');
-        if (slash == NULL)
-            return lowest;
-        *slash = '\0';
-    }
-}
-
-/* The limit of one line of /proc/self/cgroup: "0::/group" (version 2) or "7:memory:/group" (version 1). */
-static uint64_t group_line_limit(char *line) {
-    line[strcspn(line, "\n")] = '\0';
-    char *controllers = strchr(line, ':');
-    char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-    if (group == NULL)
-        return UINT64_MAX;
-    *group++ = '\0';
-    if (strcmp(controllers, ":") == 0)
-        return group_limit("/sys/fs/cgroup", group, "memory.max");
-    if (strstr(controllers, "memory") != NULL)
-        return group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-    return UINT64_MAX;
-}
-
-static uint64_t control_group_nbytes(void) {
-    uint64_t lowest = UINT64_MAX;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    if (file == NULL)
-        return lowest;
-    char line[PATH_MAX];
-    while (fgets(line, sizeof line, file) != NULL) {
-        uint64_t limit = group_line_limit(line);
-        lowest = limit < lowest ? limit : lowest;
-    }
-    fclose(file);
-    return lowest;
-}
-
 size_t memory_default_limit(void) {
     uint64_t machine = machine_nbytes();
-    uint64_t group = control_group_nbytes();
+    uint64_t group = cgroup_limit();
     uint64_t nbytes = machine < group ? machine : group;
     return nbytes == UINT64_MAX ? SIZE_MAX : (size_t)(nbytes / 4 * 3);
 }

@@ -6,6 +6,14 @@
 /* Memory of the C library. */
 struct arena_host memory_host(void);
 
+/* Memory for what is small beside a recording, to be freed by the caller. Where there is none, the process prints that,
+ * removes its temporary files and exits with EXIT_CODE_FAILED, or with the code that memory_end_with has set. */
+void *memory_alloc(size_t count, size_t item_nbytes); /* zeroed */
+void *memory_resize(void *items, size_t count, size_t item_nbytes);
+char *memory_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+__attribute__((noreturn)) void memory_end(void); /* for a lack that the caller has met */
+void memory_end_with(int code);
+
 /* Makes freed memory go back to the system at once, so that memory taken is memory used. Call it once, before the first
  * arena. Does nothing where the C library offers no control. */
 void memory_begin(void);

@@ -1,5 +1,6 @@
 #include "cli/operand.h"
 
+#include "cli/memory.h"
 #include "cli/terminal.h"
 
 #include <stdlib.h>
@@ -45,12 +46,7 @@ static char *keys_of(char *path) {
 }
 
 bool operand_parse(struct operand *operand, const char *word) {
-    *operand = (struct operand){.word = word, .path = strdup(word)};
-    if (operand->path == NULL) {
-        terminal_error(word, "no memory");
-        operand->no_memory = true;
-        return false;
-    }
+    *operand = (struct operand){.word = word, .path = memory_text("%s", word)};
     char *keys = access(word, F_OK) == 0 ? NULL : keys_of(operand->path);
     if (keys == NULL)
         return true;

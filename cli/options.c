@@ -1,9 +1,12 @@
 /* The command line, word by word, against the table of options. */
 #include "cli/options_internal.h"
 
+#include "cli/ending.h"
+#include "cli/memory.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +57,6 @@ static void help_text(const struct option *option, char *text, size_t capacity) 
 static enum options_result value_wrong(const struct parse *parse, const struct option *option,
                                        const char *value) {
     char help[256];
-    if (parse->settings->no_memory) {
-        terminal_error(NULL, "no memory");
-        return OPTIONS_NO_MEMORY;
-    }
     if (parse->settings->wrong[0] != '\0') {
         terminal_error(NULL, "--%s: %s", option->name, parse->settings->wrong);
         return wrong(parse->verb);
@@ -66,6 +65,68 @@ static enum options_result value_wrong(const struct parse *parse, const struct o
     terminal_error(NULL, "--%s: \"%s\" is not valid (%s): %s", option->name, value, option->value, help);
     return wrong(parse->verb);
 }
+
+/* ---- the options that shape a result, so that the result can name them: as given, without paths and endless texts ---- */
+
+/* The number of bytes of a value that are kept: all of a usual value, the beginning of a long title, in whole
+ * characters. */
+static int value_kept_nbytes(const char *value) {
+    enum { MOST = 512 };
+    size_t kept = strlen(value);
+    if (kept <= MOST)
+        return (int)kept;
+    for (kept = MOST; kept > 0 && ((unsigned char)value[kept] & 0xc0) == 0x80;)
+        kept--;
+    return (int)kept;
+}
+
+/* Adds an option. "..." stands for the rest of a value that was shortened, and once, at the end, for the options that
+ * did not fit. */
+static void flags_add(struct settings *settings, const struct option *option, const char *value) {
+    static const char omission[] = " ...";
+    size_t used = strlen(settings->flags), left = sizeof settings->flags - used;
+    if (settings->flags_are_cut)
+        return;
+    const char *text = value != NULL ? value : "";
+    int kept = value_kept_nbytes(text);
+    int length = snprintf(settings->flags + used, left, "%s--%s%s%.*s%s", used != 0 ? " " : "", option->name,
+                          value != NULL ? " " : "", kept, text, text[kept] != '\0' ? "..." : "");
+    settings->flags_are_cut = length < 0 || (size_t)length + sizeof omission > left;
+    if (settings->flags_are_cut)
+        snprintf(settings->flags + used, left, "%s", omission);
+}
+
+/* The value that a result shows: of a file that shaped it the name, but not where it lies. */
+static const char *flag_value(const struct option *option, const char *value) {
+    bool is_path =
+        option->field.kind == FIELD_TEXT && option->field.offset == offsetof(struct settings, rules);
+    return is_path ? path_name(value) : value;
+}
+
+/* Notes an option that shapes the result, with its value (NULL: none). --own and --library wait until all options are
+ * known. */
+static void options_note(struct settings *settings, const struct option *option, const char *value) {
+    if ((option->where & SHAPES) != 0 && option->field.kind != FIELD_OWNER)
+        flags_add(settings, option, flag_value(option, value));
+}
+
+/* Notes --own and --library. A result without paths gets only hashes (FNV-1a) of the patterns, which are enough to see
+ * whether other patterns were given. */
+static void options_note_owners(struct settings *settings) {
+    for (uint32_t i = 0; i < settings->n_owners; i++) {
+        const struct owner_pattern *pattern = &settings->owners[i];
+        const char *name = pattern->owner == OWNER_USER ? "own" : "library";
+        uint32_t hash = 2166136261u;
+        char hashed[16];
+        for (const char *at = pattern->text; *at != '\0'; at++)
+            hash = (hash ^ (uint8_t)*at) * 16777619u;
+        snprintf(hashed, sizeof hashed, "#%08" PRIx32, hash);
+        flags_add(settings, option_by_name(VERB_ANY, name, strlen(name)),
+                  settings->redact ? hashed : pattern->text);
+    }
+}
+
+/* ---- words ---- */
 
 static enum options_result option_apply(struct parse *parse, const struct option *option, const char *value) {
     if (option->letter == 'h')
@@ -184,6 +245,8 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
             return result;
     }
     options_note_owners(settings);
+    if (settings->max_memory_nbytes == 0)
+        settings->max_memory_nbytes = memory_default_limit();
     settings->series =
         (verb->bit & (VERB_PICTURE | VERB_REPORT | VERB_EXPORT)) != 0 && settings->n_inputs > 1;
     if (settings->series && settings->output == NULL) {

@@ -59,7 +59,7 @@ struct settings {
     bool open;      /* open the page in the browser */
     uint32_t color; /* enum terminal_color */
     int32_t device;
-    size_t max_memory_nbytes; /* 0: memory_default_limit */
+    size_t max_memory_nbytes; /* memory_default_limit by default */
 
     const char *title;
     const char *theme; /* "auto" by default */
@@ -78,7 +78,6 @@ struct settings {
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
     uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
-    bool no_memory;               /* there was no memory for the last value */
     char wrong[320];              /* what is wrong with the last value; "": its help says enough */
 
     enum report_format format;
@@ -150,8 +149,7 @@ enum options_result {
     OPTIONS_RUN,  /* the settings are complete */
     OPTIONS_HELP, /* -h was given */
     OPTIONS_VERSION,
-    OPTIONS_WRONG,     /* printed */
-    OPTIONS_NO_MEMORY, /* printed */
+    OPTIONS_WRONG, /* printed */
 };
 
 /* Reads the words after the verb. Strings in `settings` point into `words`. */

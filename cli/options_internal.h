@@ -1,5 +1,5 @@
-/* The table of options. Private to options_table.c (the table), options.c (the command line), options_flags.c
- * (options shown in results) and options_help.c. */
+/* The table of options. Private to options_table.c (the table), options.c (the command line), options_help.c and
+ * manual.c. */
 #pragma once
 
 #include "cli/options.h"
@@ -43,8 +43,6 @@ struct option {
     const char *help;
 };
 
-/* ---- options_table.c ---- */
-
 /* The option of these verbs (bits) that follows `option` in the order of the help. `option` NULL: the first. Returns
  * NULL after the last. */
 const struct option *option_behind(const struct option *option, unsigned verbs);
@@ -54,16 +52,3 @@ const struct option *option_by_name(unsigned verbs, const char *name, size_t len
 
 /* Puts the option's value (NULL: none) into the settings. False: it was not understood; settings->wrong may say why. */
 bool option_set(struct settings *settings, const struct option *option, const char *value);
-
-/* Is the option --own or --library, which are noted together? The other function: is its value the path of a file? */
-bool option_is_owner(const struct option *option);
-bool option_names_file(const struct option *option);
-
-/* ---- options_flags.c ---- */
-
-/* Notes an option that shapes the result, with its value (NULL: none). --own and --library wait until all options are
- * known. */
-void options_note(struct settings *settings, const struct option *option, const char *value);
-
-/* Notes --own and --library once all options are known; for a result without paths, only their hash. */
-void options_note_owners(struct settings *settings);

@@ -5,10 +5,10 @@
 #include "analysis/plan/plan.h"
 #include "base/units.h"
 #include "cli/filter.h"
+#include "cli/memory.h"
 #include "layout/owner.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The place of `value` among `words`, "peak|step|annotation". -1: it is none of them. */
@@ -51,7 +51,7 @@ static bool apply_theme(struct settings *settings, const char *value) {
 
 /* Adds a filter. Several filters are one whose words are joined by AND. */
 static bool apply_filter(struct settings *settings, const char *value) {
-    if (!filter_check(value, settings->wrong, sizeof settings->wrong, &settings->no_memory))
+    if (!filter_check(value, settings->wrong, sizeof settings->wrong))
         return false;
     size_t used = strlen(settings->filter), left = sizeof settings->filter - used;
     int n = snprintf(settings->filter + used, left, "%s%s", used != 0 ? " " : "", value);
@@ -74,12 +74,8 @@ static bool apply_redact(struct settings *settings, const char *value) {
 }
 
 static bool owner_add(struct settings *settings, const char *value, enum frame_owner owner) {
-    struct owner_pattern *owners = realloc(settings->owners, (settings->n_owners + 1) * sizeof *owners);
-    settings->no_memory = owners == NULL;
-    if (owners == NULL)
-        return false;
-    settings->owners = owners;
-    owners[settings->n_owners++] = (struct owner_pattern){value, owner};
+    settings->owners = memory_resize(settings->owners, settings->n_owners + 1, sizeof *settings->owners);
+    settings->owners[settings->n_owners++] = (struct owner_pattern){value, owner};
     return *value != '\0' && strlen(value) <= OWNER_PATTERN_MAX_NBYTES;
 }
 
@@ -111,8 +107,7 @@ static bool view_part_apply(struct settings *settings, const char *name, const c
         (void)apply_color_by(settings, value);
     else if (strcmp(name, "filter") == 0)
         return apply_filter(settings, value);
-    else if (strcmp(name, "search") == 0 &&
-             !filter_check(value, settings->wrong, sizeof settings->wrong, &settings->no_memory))
+    else if (strcmp(name, "search") == 0 && !filter_check(value, settings->wrong, sizeof settings->wrong))
         return false;
     else if (strcmp(name, "theme") == 0)
         settings->theme = strcmp(value, "dark") == 0 ? "dark" : "light";
@@ -246,12 +241,9 @@ static bool apply_extrapolate(struct settings *settings, const char *value) {
 }
 
 static bool apply_rule(struct settings *settings, const char *value) {
-    const char **rules = realloc(settings->check_rules, (settings->n_rules + 1) * sizeof *rules);
-    settings->no_memory = rules == NULL;
-    if (rules == NULL)
-        return false;
-    rules[settings->n_rules++] = value;
-    settings->check_rules = rules;
+    settings->check_rules =
+        memory_resize(settings->check_rules, settings->n_rules + 1, sizeof *settings->check_rules);
+    settings->check_rules[settings->n_rules++] = value;
     return *value != '\0';
 }
 
@@ -526,12 +518,4 @@ const struct option *option_by_name(unsigned verbs, const char *name, size_t len
         if (strlen(option->name) == length && memcmp(option->name, name, length) == 0)
             break;
     return option;
-}
-
-bool option_is_owner(const struct option *option) {
-    return option->field.kind == FIELD_OWNER;
-}
-
-bool option_names_file(const struct option *option) {
-    return option->field.kind == FIELD_TEXT && option->field.offset == offsetof(struct settings, rules);
 }

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
+#include "cli/memory.h"
 #include "cli/pipe.h"
 #include "cli/terminal.h"
 
@@ -103,14 +104,12 @@ static size_t stem_length(const char *name) {
     return length;
 }
 
-/* "directory/stem.html". NULL: no memory. */
+/* "directory/stem.html" */
 static char *path_beside(const char *directory, size_t directory_length, const char *name,
-                         const char *ending) {
-    char *path;
+                         const struct output_request *request) {
     const char *slash = directory_length == 0 || directory[directory_length - 1] == '/' ? "" : "/";
-    int length = asprintf(&path, "%.*s%s%.*s%s", (int)directory_length, directory, slash,
-                          (int)stem_length(name), name, ending);
-    return length < 0 ? NULL : path;
+    return memory_text("%.*s%s%.*s%s%s", (int)directory_length, directory, slash, (int)stem_length(name),
+                       name, request->part, request->ending);
 }
 
 static size_t directory_length(const char *path) {
@@ -118,19 +117,14 @@ static size_t directory_length(const char *path) {
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* The target's path before links are followed. NULL: no memory. */
+/* The target's path before links are followed. */
 static char *target_path(const struct output_request *request, const struct input *input) {
-    char *path;
-    bool standard_input = strcmp(input->path, "-") == 0;
-    if (request->path == NULL && !standard_input)
-        path = path_beside(input->path, directory_length(input->path), input->name, request->ending);
-    else if (request->path == NULL)
-        path = strdup("-");
-    else if (path_is_directory(request->path) || request->path[strlen(request->path) - 1] == '/')
-        path = path_beside(request->path, strlen(request->path), input->name, request->ending);
-    else
-        path = strdup(request->path);
-    return path;
+    const char *path = request->path;
+    if (path == NULL && strcmp(input->path, "-") != 0)
+        return path_beside(input->path, directory_length(input->path), input->name, request);
+    if (path != NULL && (path_is_directory(path) || path[strlen(path) - 1] == '/'))
+        return path_beside(path, strlen(path), input->name, request);
+    return memory_text("%s", path != NULL ? path : "-");
 }
 
 /* Follows symbolic links, because a rename would replace the link instead of the file that it names. */
@@ -143,13 +137,11 @@ static void target_follow_links(struct output *output) {
 }
 
 static bool directory_check(const struct output *output) {
-    const char *path = output->path;
-    size_t length = directory_length(path);
-    char *directory = length == 0 ? strdup(".") : strndup(path, length);
-    bool usable = directory != NULL && access(directory, W_OK | X_OK) == 0;
+    int length = (int)directory_length(output->path);
+    char *directory = memory_text("%.*s", length == 0 ? 1 : length, length == 0 ? "." : output->path);
+    bool usable = access(directory, W_OK | X_OK) == 0;
     if (!usable)
-        terminal_error(output->shown, "cannot write: the directory \"%s\": %s",
-                       directory != NULL ? directory : "", strerror(errno));
+        terminal_error(output->shown, "cannot write: the directory \"%s\": %s", directory, strerror(errno));
     free(directory);
     return usable;
 }
@@ -216,11 +208,8 @@ bool output_choose(struct output *output, const struct output_request *request, 
         return false;
     }
     output->path = target_path(request, input);
-    bool standard = output->path != NULL && strcmp(output->path, "-") == 0;
-    output->shown = output->path != NULL ? strdup(standard ? "standard output" : output->path) : NULL;
-    if (output->path == NULL || output->shown == NULL)
-        terminal_error(NULL, "no memory");
-    else if (target_check(output, request, input))
+    output->shown = memory_text("%s", strcmp(output->path, "-") == 0 ? "standard output" : output->path);
+    if (target_check(output, request, input))
         return true;
     output_release(output);
     return false;
@@ -510,17 +499,14 @@ int output_end(struct output_stream *stream, int code) {
     return code;
 }
 
-bool output_file_begin(struct output_file *file, char *path, char *shown, struct arena_host host) {
-    bool standard = path != NULL && strcmp(path, "-") == 0;
-    *file = (struct output_file){
-        .output = {.path = path, .shown = shown, .in_place = standard, .force = true}, .out = {.host = host}};
-    if (path == NULL || shown == NULL) {
-        terminal_error(shown, "no memory");
-        output_release(&file->output);
-        return false;
-    }
+void output_file_begin(struct output_file *file, const char *path, const char *shown,
+                       struct arena_host host) {
+    *file = (struct output_file){.output = {.path = memory_text("%s", path),
+                                            .shown = memory_text("%s", shown),
+                                            .in_place = strcmp(path, "-") == 0,
+                                            .force = true},
+                                 .out = {.host = host}};
     output_stream(&file->stream, &file->output, &file->out);
-    return true;
 }
 
 bool output_file_end(struct output_file *file, bool done) {

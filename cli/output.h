@@ -20,7 +20,7 @@ struct output {
 struct output_request {
     /* as given: a file, a directory, "-", or NULL: beside the input, "-" for standard input */
     const char *path;
-    const char *ending; /* such as ".html" */
+    const char *part, *ending; /* of a name that is not given: ".plan" or "", and ".html" */
     bool force;
     bool binary; /* must not be shown on a terminal */
 };
@@ -83,7 +83,8 @@ int output_end(struct output_stream *stream, int code);
  * begin and end.
  *
  *     struct output_file file;
- *     done = output_file_begin(&file, path, shown, host) && output_file_end(&file, render(&file.out));
+ *     output_file_begin(&file, path, shown, host);
+ *     done = output_file_end(&file, render(&file.out));
  */
 struct output_file {
     struct output output;
@@ -92,10 +93,8 @@ struct output_file {
     struct output_stream stream;
 };
 
-/* Begins the file. `path` ("-": standard output) and `shown`, the name for messages, come from malloc and belong to the
- * file from now on, also after a failure. False: one of them is NULL, which is printed as a lack of memory; nothing to
- * end. */
-bool output_file_begin(struct output_file *file, char *path, char *shown, struct arena_host host);
+/* Begins the file. `path` ("-": standard output) and `shown`, the name for messages, are copied. */
+void output_file_begin(struct output_file *file, const char *path, const char *shown, struct arena_host host);
 
 /* Finishes the file; unless `done`, leaves no trace of it. False: it was not done, or a fault was printed. */
 bool output_file_end(struct output_file *file, bool done);

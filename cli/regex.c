@@ -1,5 +1,7 @@
 #include "cli/regex.h"
+
 #include "base/text.h"
+#include "cli/memory.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -115,21 +117,17 @@ static const char *objection(const char *expression, uint64_t *copies) {
 }
 
 /* The same expression in more characters, "(a){1}{1}". The GNU library makes room for as many nodes as there are
- * characters, and if it later cannot enlarge that room, it frees it twice. NULL: no memory. Free the result. */
+ * characters, and if it later cannot enlarge that room, it frees it twice. Free the result. */
 static char *roomy(const char *expression, uint64_t copies) {
     static const char once[] = "{1}";
     const size_t nbytes = strlen(expression), times = nbytes + (size_t)copies + 16;
-    char *text = malloc(nbytes + 3 + times * 3);
-    if (text == NULL)
-        return NULL;
-    char *at = text;
+    char *text = memory_alloc(nbytes + 3 + times * 3, 1), *at = text;
     *at++ = '(';
     memcpy(at, expression, nbytes);
     at += nbytes;
     *at++ = ')';
     for (size_t i = 0; i < times; i++, at += 3)
         memcpy(at, once, 3);
-    *at = '\0';
     return text;
 }
 
@@ -139,32 +137,31 @@ static int compile(regex_t *regex, const char *expression, int flags, uint64_t c
     if ((flags & REG_NOSUB) == 0)
         return regcomp(regex, expression, REG_EXTENDED | flags);
     char *text = roomy(expression, copies);
-    int code = text != NULL ? regcomp(regex, text, REG_EXTENDED | flags) : REG_ESPACE;
+    int code = regcomp(regex, text, REG_EXTENDED | flags);
     free(text);
     return code;
 }
 
-bool regex_compile(regex_t *regex, const char *expression, int flags, struct regex_wrong *wrong) {
+bool regex_compile(regex_t *regex, const char *expression, int flags, char reason[REGEX_REASON_CAPACITY]) {
     uint64_t copies = 0;
-    const char *reason = objection(expression, &copies);
-    *wrong = (struct regex_wrong){.no_memory = false};
-    if (reason != NULL) {
-        (void)snprintf(wrong->reason, sizeof wrong->reason, "%s", reason);
+    const char *refused = objection(expression, &copies);
+    if (refused != NULL) {
+        (void)snprintf(reason, REGEX_REASON_CAPACITY, "%s", refused);
         return false;
     }
     int code = compile(regex, expression, flags, copies);
-    if (code == 0)
-        return true;
-    wrong->no_memory = code == REG_ESPACE;
-    regerror(code, NULL, wrong->reason, sizeof wrong->reason);
-    return false;
+    if (code == REG_ESPACE)
+        memory_end();
+    if (code != 0)
+        regerror(code, NULL, reason, REGEX_REASON_CAPACITY);
+    return code == 0;
 }
 
 /* The GNU library answers "no" when memory ends, so a "no" is checked. */
-bool regex_meets(const regex_t *regex, const char *text, size_t n_matches, regmatch_t *matches,
-                 bool *failed) {
+bool regex_meets(const regex_t *regex, const char *text, size_t n_matches, regmatch_t *matches) {
     errno = 0;
     int code = regexec(regex, text, n_matches, matches, 0);
-    *failed |= code == REG_ESPACE || (code != 0 && errno == ENOMEM);
+    if (code == REG_ESPACE || (code != 0 && errno == ENOMEM))
+        memory_end();
     return code == 0;
 }

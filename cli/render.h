@@ -11,6 +11,9 @@
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view, bool beside);
 
+/* Prints a note on the allocations that are merged or left out to keep a page small. In cmd_html.c. */
+void page_note_merged(const struct recording *recording, const struct html_outcome *outcome);
+
 /* Appends the page that opens with the plan, with the plans of all devices. Returns an enum exit_code. In
  * cmd_plan.c. */
 int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,
@@ -24,7 +27,7 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
                      const struct settings *settings, uint32_t device);
 
 /* Appends the picture to `picture`. Returns an enum exit_code. In cmd_png.c. */
-int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
+int picture_render(struct buffer *picture, struct recording *recording, const struct settings *settings,
                    uint32_t device);
 
 /* The options of a picture of diff, plan or whatif. In cmd_png.c. */

@@ -1,6 +1,7 @@
 #include "cli/rules.h"
 
 #include "analysis/loop/category.h"
+#include "cli/memory.h"
 #include "cli/pipe.h"
 #include "cli/regex.h"
 #include "cli/terminal.h"
@@ -31,7 +32,6 @@ struct rule_list {
     uint32_t count;
     char *text;      /* holds the text that an expression is matched against: room for the longest string */
     uint32_t *first; /* [strings][FIELD_COUNT] the first rule that the string meets; UINT32_MAX: none */
-    bool failed;     /* memory ended while matching */
 };
 
 static bool rule_wrong(const struct rule_list *list, unsigned line, const char *what, const char *text) {
@@ -76,10 +76,9 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
             category);
     if (rule.field == FIELD_COUNT)
         return rule_wrong(list, number, "not a field (file, function, metadata)", field);
-    struct regex_wrong wrong = {.no_memory = false};
-    if (*expression == '\0' || !regex_compile(&rule.expression, expression, REG_NOSUB, &wrong))
-        return rule_wrong(list, number, wrong.no_memory ? "no memory" : "not a regular expression",
-                          expression);
+    char reason[REGEX_REASON_CAPACITY];
+    if (*expression == '\0' || !regex_compile(&rule.expression, expression, REG_NOSUB, reason))
+        return rule_wrong(list, number, "not a regular expression", expression);
     if (list->count == RULES_MAX) {
         regfree(&rule.expression);
         return rule_wrong(list, number, "too many rules (a file may have 1,000)", expression);
@@ -103,13 +102,13 @@ static bool rules_parse(struct rule_list *list, FILE *file) {
 
 /* Reads the file. A pipe is accepted (`--rules <(...)`); a directory opens, but has no lines. */
 static bool rules_read(struct rule_list *list) {
+    list->rule = memory_alloc(RULES_MAX, sizeof *list->rule);
     int fd = pipe_open_to_read(list->path, list->path);
     FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (file == NULL && fd >= 0)
         close(fd);
-    list->rule = calloc(RULES_MAX, sizeof *list->rule);
-    bool opened = file != NULL && list->rule != NULL, done = opened && rules_parse(list, file);
-    if (!opened || (done && ferror(file))) {
+    bool done = file != NULL && rules_parse(list, file);
+    if (file == NULL || (done && ferror(file))) {
         terminal_error(list->path, "cannot read: %s", strerror(errno));
         done = false;
     }
@@ -168,18 +167,17 @@ static void rules_release(struct rule_list *list) {
 
 /* ---- matching ---- */
 
-static bool texts_begin(struct rule_list *list, const struct trace *trace) {
+static void texts_begin(struct rule_list *list, const struct trace *trace) {
     uint32_t longest = 0, nbytes;
     for (uint32_t i = 0; i < trace->strings.count; i++) {
         trace_string(trace, i, &nbytes);
         longest = nbytes > longest ? nbytes : longest;
     }
     size_t n_first = (size_t)trace->strings.count * FIELD_COUNT;
-    list->text = malloc((size_t)longest + 1);
-    list->first = malloc((n_first + 1) * sizeof *list->first);
-    for (size_t i = 0; list->first != NULL && i < n_first; i++)
+    list->text = memory_alloc((size_t)longest + 1, 1);
+    list->first = memory_alloc(n_first, sizeof *list->first);
+    for (size_t i = 0; i < n_first; i++)
         list->first[i] = NOT_ASKED;
-    return list->text != NULL && list->first != NULL;
 }
 
 static bool string_meets(struct rule_list *list, const struct rule *rule, const struct trace *trace,
@@ -187,7 +185,7 @@ static bool string_meets(struct rule_list *list, const struct rule *rule, const 
     struct text bytes = trace_text(trace, id);
     memcpy(list->text, bytes.at, bytes.nbytes);
     list->text[bytes.nbytes] = '\0';
-    return regex_meets(&rule->expression, list->text, 0, NULL, &list->failed);
+    return regex_meets(&rule->expression, list->text, 0, NULL);
 }
 
 /* The first rule that a text meets as `field`. Each text is tested once, however many frames have it. */
@@ -216,10 +214,8 @@ static uint32_t first_rule_of_context(struct rule_list *list, const struct trace
 }
 
 /* Finds the first rule of every stack: its innermost frame's or its parent's, whichever comes first in the file. */
-static bool stacks_match(struct rule_list *list, const struct trace *trace, uint32_t *of_stack) {
-    uint32_t *of_frame = malloc(((size_t)trace->frames.count + 1) * sizeof *of_frame);
-    if (of_frame == NULL)
-        return false;
+static void stacks_match(struct rule_list *list, const struct trace *trace, uint32_t *of_stack) {
+    uint32_t *of_frame = memory_alloc((size_t)trace->frames.count + 1, sizeof *of_frame);
     of_frame[0] = of_stack[0] = UINT32_MAX;
     for (uint32_t i = 1; i < trace->frames.count; i++)
         of_frame[i] = first_rule_of_frame(list, trace, &trace->frames.frame[i]);
@@ -228,7 +224,6 @@ static bool stacks_match(struct rule_list *list, const struct trace *trace, uint
         of_stack[i] = own < outer ? own : outer;
     }
     free(of_frame);
-    return true;
 }
 
 /* ---- noting ---- */
@@ -242,19 +237,16 @@ struct verdict {
     uint32_t name[CATEGORY_COUNT]; /* strings; 0: not added yet */
 };
 
-static bool verdict_find(struct verdict *verdict, struct rule_list *list, const struct trace *trace) {
+static void verdict_find(struct verdict *verdict, struct rule_list *list, const struct trace *trace) {
     size_t n = trace->contexts.count;
     *verdict =
-        (struct verdict){.of_stack = malloc((trace->stacks.count + (size_t)1) * sizeof *verdict->of_stack),
-                         .of_context = malloc((n + 1) * sizeof *verdict->of_context),
+        (struct verdict){.of_stack = memory_alloc(trace->stacks.count + (size_t)1, sizeof *verdict->of_stack),
+                         .of_context = memory_alloc(n, sizeof *verdict->of_context),
                          .n_contexts = trace->contexts.count,
-                         .noted = calloc(n + 1, CATEGORY_COUNT * sizeof *verdict->noted)};
-    if (verdict->of_stack == NULL || verdict->of_context == NULL || verdict->noted == NULL ||
-        !stacks_match(list, trace, verdict->of_stack))
-        return false;
+                         .noted = memory_alloc(n, CATEGORY_COUNT * sizeof *verdict->noted)};
+    stacks_match(list, trace, verdict->of_stack);
     for (uint32_t i = 0; i < verdict->n_contexts; i++)
         verdict->of_context[i] = first_rule_of_context(list, trace, i);
-    return true;
 }
 
 static void verdict_release(struct verdict *verdict) {
@@ -299,8 +291,10 @@ static bool allocations_note(struct verdict *verdict, const struct rule_list *li
 }
 
 static bool rules_note(struct rule_list *list, struct trace *trace) {
-    struct verdict verdict = {0};
-    bool done = texts_begin(list, trace) && verdict_find(&verdict, list, trace) && !list->failed;
+    struct verdict verdict;
+    bool done = true;
+    texts_begin(list, trace);
+    verdict_find(&verdict, list, trace);
     for (uint32_t i = 0; done && i < trace->n_devices; i++)
         done = allocations_note(&verdict, list, trace, &trace->devices[i].allocations);
     verdict_release(&verdict);

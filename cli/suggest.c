@@ -1,5 +1,7 @@
 #include "cli/suggest.h"
 
+#include "cli/ending.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +65,7 @@ static void name_offer(struct suggestion *suggestion, const char *name, char bes
 }
 
 bool suggestion_of_file(const char *path, char found[PATH_MAX]) {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = path_name(path);
     char folder[PATH_MAX], best[NAME_MAX + 1];
     int length = (int)(name - path);
     struct suggestion suggestion = suggestion_start(name);

@@ -8,9 +8,6 @@
 /* Solves all scenarios, each by a thread. False: no memory. */
 bool scenarios_solve(struct whatif *whatif, const struct arena *scratch);
 
-/* The ending of the output where only a directory is given. */
-const char *whatif_ending(enum report_format format);
-
 /* One device that is drawn. */
 struct drawing {
     const struct recording *recording; /* the recording whose memory limit holds */

@@ -72,11 +72,6 @@ uint32_t batch_count(const struct batch *batch, enum batch_state state) {
     return count;
 }
 
-const char *batch_base_name(const struct batch_file *file) {
-    const char *slash = strrchr(file->name, '/');
-    return slash != NULL ? slash + 1 : file->name;
-}
-
 int64_t batch_mtime_ns(const struct stat *status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }

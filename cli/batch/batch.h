@@ -113,9 +113,6 @@ struct batch_file *batch_add(struct batch *batch);
 /* Counts the files in a state. O(files). */
 uint32_t batch_count(const struct batch *batch, enum batch_state state);
 
-/* The name of a file's outputs without the folder. */
-const char *batch_base_name(const struct batch_file *file);
-
 /* Does the file get an export? A series has none. */
 static inline bool batch_exports(const struct batch *batch, const struct batch_file *file) {
     return batch->settings->export_kind != EXPORT_KINDS && file->series == NULL;

@@ -2,7 +2,9 @@
 
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_sidecar.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
@@ -17,14 +19,13 @@ struct parts {
     const char *staging;
 };
 
-static bool part_begin(struct output_file *part, const struct parts *parts, const char *ending,
+static void part_begin(struct output_file *part, const struct parts *parts, const char *ending,
                        struct arena_host host) {
-    char *path, *shown;
-    if (asprintf(&path, "%s/%s%s", parts->staging, batch_base_name(parts->file), ending) < 0)
-        path = NULL;
-    if (asprintf(&shown, "%s/%s%s", parts->batch->directory, parts->file->name, ending) < 0)
-        shown = NULL;
-    return output_file_begin(part, path, shown, host);
+    char *path = memory_text("%s/%s%s", parts->staging, path_name(parts->file->name), ending);
+    char *shown = memory_text("%s/%s%s", parts->batch->directory, parts->file->name, ending);
+    output_file_begin(part, path, shown, host);
+    free(path);
+    free(shown);
 }
 
 /* Ends a part whose making gave `code`. Where the file refused its bytes, that was printed, and memory is not the
@@ -42,8 +43,7 @@ static enum convert_code convert_page(const struct parts *parts, struct recordin
     if (settings->filter[0] != '\0' &&
         page_view_choose(view, sizeof view, recording, settings, device) != EXIT_CODE_DONE)
         return CONVERT_NO_MEMORY;
-    if (!part_begin(&page, parts, ".html", arena_share(&recording->trace.arena)))
-        return CONVERT_FAILED;
+    part_begin(&page, parts, ".html", arena_share(&recording->trace.arena));
     switch (page_render(&page.out, recording, settings, device, view[0] != '\0' ? view : NULL, false)) {
     case HTML_DONE: return part_end(&page, CONVERT_DONE);
     case HTML_NO_MEMORY: return part_end(&page, CONVERT_NO_MEMORY);
@@ -52,11 +52,10 @@ static enum convert_code convert_page(const struct parts *parts, struct recordin
     return part_end(&page, CONVERT_FAILED);
 }
 
-static enum convert_code convert_picture(const struct parts *parts, const struct recording *recording,
+static enum convert_code convert_picture(const struct parts *parts, struct recording *recording,
                                          const struct settings *settings, uint32_t device) {
     struct output_file picture;
-    if (!part_begin(&picture, parts, ".png", (struct arena_host){0}))
-        return CONVERT_FAILED;
+    part_begin(&picture, parts, ".png", (struct arena_host){0});
     bool drawn = picture_render(&picture.out, recording, settings, device) == EXIT_CODE_DONE;
     return part_end(&picture, drawn ? CONVERT_DONE : CONVERT_NO_MEMORY);
 }
@@ -66,11 +65,9 @@ static enum convert_code convert_sidecar(const struct parts *parts, const struct
     struct arena scratch;
     struct output_file sidecar;
     recording_scratch(recording, &scratch);
-    enum convert_code code = CONVERT_FAILED;
-    if (part_begin(&sidecar, parts, ".strata.json", arena_share(&scratch))) {
-        bool built = sidecar_build(&sidecar.out, recording, parts->batch, parts->file, device, &scratch);
-        code = part_end(&sidecar, built ? CONVERT_DONE : CONVERT_NO_MEMORY);
-    }
+    part_begin(&sidecar, parts, ".strata.json", arena_share(&scratch));
+    bool built = sidecar_build(&sidecar.out, recording, parts->batch, parts->file, device, &scratch);
+    enum convert_code code = part_end(&sidecar, built ? CONVERT_DONE : CONVERT_NO_MEMORY);
     arena_release(&scratch);
     return code;
 }
@@ -80,12 +77,9 @@ static enum convert_code convert_export(const struct parts *parts, const struct 
     struct arena scratch;
     struct output_file file;
     recording_scratch(recording, &scratch);
-    enum convert_code code = CONVERT_FAILED;
-    if (part_begin(&file, parts, export_kind_ending(settings->export_kind), arena_share(&scratch)))
-        code = part_end(&file, export_write(&file.out, recording, settings, parts->staging, &scratch) ==
-                                       EXIT_CODE_DONE
-                                   ? CONVERT_DONE
-                                   : CONVERT_FAILED);
+    part_begin(&file, parts, export_kind_ending(settings->export_kind), arena_share(&scratch));
+    int written = export_write(&file.out, recording, settings, parts->staging, &scratch);
+    enum convert_code code = part_end(&file, written == EXIT_CODE_DONE ? CONVERT_DONE : CONVERT_FAILED);
     arena_release(&scratch);
     return code;
 }

@@ -1,6 +1,7 @@
 #include "base/numbers.h"
 #include "cli/batch/batch_names.h"
 
+#include "cli/ending.h"
 #include "cli/regex.h"
 #include "cli/terminal.h"
 
@@ -72,7 +73,7 @@ static bool pattern_translate(struct rank_pattern *pattern, const char *from, ch
 
 bool rank_pattern_init(struct rank_pattern *pattern, const char *regex) {
     char posix[PATTERN_CAPACITY];
-    struct regex_wrong wrong;
+    char reason[REGEX_REASON_CAPACITY];
     *pattern = (struct rank_pattern){.given = regex != NULL};
     if (regex == NULL)
         return true;
@@ -80,8 +81,8 @@ bool rank_pattern_init(struct rank_pattern *pattern, const char *regex) {
         terminal_error(NULL, "--rank-regex: \"%s\" is too long", regex);
         return false;
     }
-    if (!regex_compile(&pattern->regex, posix, 0, &wrong)) {
-        terminal_error(NULL, "--rank-regex: \"%s\": %s", regex, wrong.reason);
+    if (!regex_compile(&pattern->regex, posix, 0, reason)) {
+        terminal_error(NULL, "--rank-regex: \"%s\": %s", regex, reason);
         return false;
     }
     size_t n_groups = pattern->regex.re_nsub;
@@ -152,10 +153,7 @@ static const char *pattern_group(struct batch *batch, const struct rank_pattern 
 
 static void pattern_read(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
     regmatch_t matches[RANK_PATTERN_GROUPS];
-    bool failed = false,
-         met = regex_meets(&pattern->regex, file->input, RANK_PATTERN_GROUPS, matches, &failed);
-    batch_need(batch, !failed);
-    if (!met)
+    if (!regex_meets(&pattern->regex, file->input, RANK_PATTERN_GROUPS, matches))
         return;
     file->rank = group_number(file->input, &matches[pattern->rank_group]);
     if (pattern->step_group != 0 && pattern->step_group < RANK_PATTERN_GROUPS)
@@ -500,7 +498,7 @@ static void read_step_behind_rank(struct batch_file *file, const char *base) {
 }
 
 void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern) {
-    const char *slash = strrchr(file->input, '/'), *base = slash != NULL ? slash + 1 : file->input;
+    const char *base = path_name(file->input);
     read_host(batch, file);
     if (pattern->given) {
         pattern_read(batch, pattern, file);

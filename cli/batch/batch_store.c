@@ -1,6 +1,7 @@
 #include "cli/batch/batch_store.h"
 
 #include "cli/batch/batch_names.h"
+#include "cli/ending.h"
 #include "cli/json_file.h"
 #include "cli/terminal.h"
 
@@ -272,7 +273,7 @@ void store_close(struct store *store) {
 }
 
 static char *staged_path(const struct store *store, const struct batch_file *file, const char *ending) {
-    return batch_text(store->batch, "%s/%s%s", store->staging, batch_base_name(file), ending);
+    return batch_text(store->batch, "%s/%s%s", store->staging, path_name(file->name), ending);
 }
 
 /* The other names are on the disk before the sidecar's, because the sidecar vouches for them. */
@@ -341,8 +342,10 @@ void store_remove(struct batch *batch, const char *name) {
 bool store_begin(struct output_file *file, struct batch *batch, const char *name, struct arena_host host) {
     char *path = batch_text(batch, "%s/%s", batch->directory, name);
     int error;
-    if (batch->settings->force || is_ours(path, &error))
-        return output_file_begin(file, strdup(path), strdup(path), host);
-    terminal_error(path, "%s", objection_to(batch, error));
-    return false;
+    if (!batch->settings->force && !is_ours(path, &error)) {
+        terminal_error(path, "%s", objection_to(batch, error));
+        return false;
+    }
+    output_file_begin(file, path, path, host);
+    return true;
 }

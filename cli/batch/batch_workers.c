@@ -112,6 +112,7 @@ __attribute__((noreturn)) static void worker_main(const struct pool *pool, const
         _exit(CONVERT_FAILED);
     pthread_sigmask(SIG_SETMASK, &pool->before, NULL);
     terminal_init(true, COLOR_NEVER);
+    memory_end_with(CONVERT_NO_MEMORY);
     enum convert_code code = batch_convert(pool->batch, worker->file, pool->batch->store->staging,
                                            (size_t)worker->reserved_nbytes);
     _exit((int)code);
@@ -320,8 +321,7 @@ static void pool_init(struct pool *pool, struct batch *batch) {
     *pool = (struct pool){.batch = batch, .progress.start_us = clock_us()};
     pool->progress.noted_us = pool->progress.start_us;
     pool->n_workers = settings->jobs != 0 ? settings->jobs : cores();
-    pool->memory_nbytes =
-        settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
+    pool->memory_nbytes = settings->max_memory_nbytes;
     pool->queue = batch_alloc(batch, batch->count, sizeof *pool->queue);
     pool->again = batch_alloc(batch, batch->count, sizeof *pool->again);
     pool->workers = batch_alloc(batch, pool->n_workers, sizeof *pool->workers);

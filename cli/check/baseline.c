@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "cli/check/check.h"
 #include "cli/json_file.h"
+#include "cli/memory.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -106,11 +107,7 @@ static int sites_compare(const void *a, const void *b) {
 
 /* Writes the sites by name; sites of one name (several functions of a line) are one. */
 static void sites_write(struct json_writer *json, const struct check_file *file) {
-    struct check_site *sites = malloc(((size_t)file->n_sites + 1) * sizeof *sites);
-    if (sites == NULL) {
-        json->out->failed = true;
-        return;
-    }
+    struct check_site *sites = memory_alloc(file->n_sites, sizeof *sites);
     memcpy(sites, file->sites, file->n_sites * sizeof *sites);
     qsort(sites, file->n_sites, sizeof *sites, sites_compare);
     json_object(json, "sites", JSON_LINES);
@@ -151,11 +148,7 @@ static int files_compare(const void *a, const void *b) {
 
 void baseline_write(struct buffer *out, const struct check_plan *plan, const struct check_file *files,
                     uint32_t n_files) {
-    const struct check_file **order = malloc(((size_t)n_files + 1) * sizeof(struct check_file *));
-    if (order == NULL) {
-        out->failed = true;
-        return;
-    }
+    const struct check_file **order = memory_alloc(n_files, sizeof(struct check_file *));
     for (uint32_t i = 0; i < n_files; i++)
         order[i] = &files[i];
     qsort(order, n_files, sizeof *order, files_compare);

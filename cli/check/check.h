@@ -27,7 +27,6 @@ struct check_plan {
     const char *filter;
     uint64_t skip_steps;
     bool update;
-    bool no_memory; /* there was no memory for a rule */
 };
 
 /* The verdict of a rule on one file. */
@@ -113,6 +112,3 @@ void check_write(struct buffer *out, enum check_format format, const struct chec
 
 /* Appends a summary in Markdown, as GitHub shows it beside a run. */
 void check_write_summary(struct buffer *out, const struct check_file *files, uint32_t n_files);
-
-/* The site that has grown most since the baseline; without a baseline, the largest. NULL: none. */
-const struct check_site *check_grown_site(const struct check_file *file, const struct check_plan *plan);

@@ -5,8 +5,10 @@
 #include "cli/check/check.h"
 #include "cli/check/sites.h"
 #include "cli/clock.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
+#include "cli/memory.h"
 #include "layout/groups.h"
 
 #include <stdio.h>
@@ -32,28 +34,22 @@ struct subject {
     struct moment_sites at_peak, at_other; /* at_other: the last moment requested besides the peak */
 };
 
-static char *string_copy(const struct trace *trace, uint32_t id) {
-    struct text bytes = trace_text(trace, id);
-    return strndup((const char *)bytes.at, bytes.nbytes);
-}
-
-static bool sites_keep(struct check_file *file, const struct subject *subject) {
+static void sites_keep(struct check_file *file, const struct subject *subject) {
     const struct trace *trace = subject->timeline.trace;
     uint32_t count = subject->n_groups < SITES_MOST ? subject->n_groups : SITES_MOST;
     file->sites_cut = count < subject->n_groups;
-    file->sites = calloc((size_t)count + 1, sizeof *file->sites);
-    for (uint32_t i = 0; file->sites != NULL && i < count; i++) {
+    file->sites = memory_alloc(count, sizeof *file->sites);
+    file->n_sites = count;
+    for (uint32_t i = 0; i < count; i++) {
         const struct group *group = &subject->groups[i];
-        struct check_site *site = &file->sites[file->n_sites];
+        const struct frame *frame = &trace->frames.frame[group->site];
+        struct text path = trace_text(trace, frame->file);
+        struct check_site *site = &file->sites[i];
         rule_site_name(trace, group->site, site->name, sizeof site->name);
         site->bytes = group->bytes;
-        site->line = trace->frames.frame[group->site].line;
-        site->file = string_copy(trace, trace->frames.frame[group->site].file);
-        if (site->file == NULL)
-            return false;
-        file->n_sites++;
+        site->line = frame->line;
+        site->file = memcpy(memory_alloc(path.nbytes + (size_t)1, 1), path.at, path.nbytes);
     }
-    return file->sites != NULL;
 }
 
 /* ---- sites of a moment ---- */
@@ -408,8 +404,8 @@ static bool rule_judge(struct subject *subject, struct check_file *file, const s
 /* ---- one file ---- */
 
 static bool rules_judge(struct check_file *file, struct subject *subject, const struct check_plan *plan) {
-    file->verdicts = calloc((size_t)plan->n_rules + 1, sizeof *file->verdicts);
-    for (uint32_t i = 0; file->verdicts != NULL && i < plan->n_rules; i++) {
+    file->verdicts = memory_alloc(plan->n_rules, sizeof *file->verdicts);
+    for (uint32_t i = 0; i < plan->n_rules; i++) {
         if (!check_rule_applies(&plan->rules[i], file))
             continue;
         struct check_verdict *verdict = &file->verdicts[file->n_verdicts];
@@ -418,7 +414,7 @@ static bool rules_judge(struct check_file *file, struct subject *subject, const 
             return false;
         file->n_verdicts++;
     }
-    return file->verdicts != NULL;
+    return true;
 }
 
 /* Chooses the allocations that rules count: all, or those that pass the filter. False: no memory. */
@@ -444,7 +440,8 @@ static bool subject_judge(struct check_file *file, struct subject *subject, cons
     if (!groups_at(subject->shown, subject->figures->peak_moment, GROUP_BY_SITE, &subject->arena,
                    &subject->groups, &subject->n_groups))
         return false;
-    return sites_keep(file, subject) && rules_judge(file, subject, plan);
+    sites_keep(file, subject);
+    return rules_judge(file, subject, plan);
 }
 
 static void unreadable(struct check_file *file, const char *reason) {
@@ -496,12 +493,11 @@ bool check_file_judge(struct check_file *file, const char *path, const struct ch
                       const struct settings *settings) {
     struct settings own = *settings;
     struct recording recording;
-    const char *slash = strrchr(path, '/');
     int code = EXIT_CODE_DONE;
     int64_t start_us = clock_us();
     own.input = path;
     file->path = path;
-    file->name = strcmp(path, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : path;
+    file->name = strcmp(path, "-") == 0 ? "stdin" : path_name(path);
     file->shown = settings->redact ? file->name : path;
     if (!recording_open(&recording, &own)) {
         unreadable(file, "it cannot be opened");

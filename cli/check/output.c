@@ -23,7 +23,9 @@ static const char *reason_of(const struct check_verdict *verdict) {
     return verdict->reason[0] != '\0' ? verdict->reason : "held";
 }
 
-const struct check_site *check_grown_site(const struct check_file *file, const struct check_plan *plan) {
+/* The site that a broken rule points at: the one that has grown most since the baseline, or without one the largest.
+ * NULL: none. */
+static const struct check_site *site_of(const struct check_file *file, const struct check_plan *plan) {
     const struct check_site *best = NULL;
     uint64_t most = 0;
     bool known = plan->known != NULL && baseline_knows(plan, file);
@@ -36,11 +38,6 @@ const struct check_site *check_grown_site(const struct check_file *file, const s
         }
     }
     return best;
-}
-
-/* The site that a broken rule points at: for a rule on sites or on the peak, the one that has grown. */
-static const struct check_site *site_of(const struct check_file *file, const struct check_plan *plan) {
-    return check_grown_site(file, plan);
 }
 
 /* Appends a figure: "76.2 GiB", "3", "9.52 %", "complete". */

@@ -2,6 +2,7 @@
 #include "cli/check/check.h"
 #include "cli/exit_code.h"
 #include "cli/json_file.h"
+#include "cli/memory.h"
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -21,15 +22,8 @@ static bool rule_add(struct check_plan *plan, const char *text, const char *patt
         return false;
     }
     if (plan->n_rules == plan->capacity) {
-        uint32_t capacity = plan->capacity * 2 + 16;
-        struct check_rule *rules = realloc(plan->rules, capacity * sizeof *rules);
-        plan->no_memory = rules == NULL;
-        if (rules == NULL) {
-            terminal_error(where, "no memory");
-            return false;
-        }
-        plan->rules = rules;
-        plan->capacity = capacity;
+        plan->capacity = plan->capacity * 2 + 16;
+        plan->rules = memory_resize(plan->rules, plan->capacity, sizeof *plan->rules);
     }
     struct check_rule *rule = &plan->rules[plan->n_rules];
     rule->pattern = pattern;
@@ -173,9 +167,9 @@ int check_plan_make(struct check_plan *plan, const struct settings *settings) {
                                 .update = settings->update_baseline};
     for (uint32_t i = 0; i < settings->n_rules; i++)
         if (!rule_add(plan, settings->check_rules[i], NULL, NULL))
-            return plan->no_memory ? EXIT_CODE_FAILED : EXIT_CODE_USAGE;
+            return EXIT_CODE_USAGE;
     if (settings->config != NULL && !config_read(plan, settings->config))
-        return plan->no_memory ? EXIT_CODE_FAILED : EXIT_CODE_USAGE;
+        return EXIT_CODE_USAGE;
     if (!plan_is_sound(plan))
         return EXIT_CODE_USAGE;
     return baseline_read(plan, settings);

@@ -44,7 +44,7 @@ static const struct cgroup_files {
     const char *killed, *over; /* names of counts: of kills, and of requests that met the limit */
 } versions[] = {
     {" - cgroup2 ", "", "0::", "memory.current", "memory.peak", "memory.max", "memory.events", NULL},
-    {" - cgroup ", "memory", ":memory:", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
+    {" - cgroup ", "memory", "memory:", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
      "memory.limit_in_bytes", "memory.oom_control", "memory.failcnt"}};
 
 /* Finds the mount point of a version. False: none. */
@@ -101,21 +101,26 @@ static bool group_find_mounted(struct cgroup *cgroup) {
     return true;
 }
 
-/* Tries version 2, then 1: both may be mounted, but only one of them has memory. */
-static bool group_find(struct cgroup *cgroup) {
-    const char *named = getenv("STRATA_CGROUP");
+/* Tries version 2, then 1: both may be mounted, but only one of them has memory. `named`: its folder; "": look for it. */
+static bool group_find(struct cgroup *cgroup, const char *named) {
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         cgroup->files = &versions[i];
-        if (named != NULL && named[0] != '\0')
+        if (named[0] != '\0')
             snprintf(cgroup->path, sizeof cgroup->path, "%s", named);
-        if (named != NULL && named[0] != '\0' ? has_memory(cgroup) : group_find_mounted(cgroup))
+        if (named[0] != '\0' ? has_memory(cgroup) : group_find_mounted(cgroup))
             return true;
     }
     return false;
 }
 
-/* Reads the limit. Version 1 writes the largest number of pages where there is none. */
-static void limit_read(struct cgroup *cgroup) {
+static const char *group_named(void) {
+    const char *named = getenv("STRATA_CGROUP");
+    return named != NULL ? named : "";
+}
+
+/* Reads the limit, which may be that of a group above. Version 1 writes the largest number of pages where there is
+ * none. */
+static void limit_read(struct cgroup *cgroup, bool look_above) {
     char path[CGROUP_PATH];
     uint64_t limit;
     cgroup->limit_bytes = UINT64_MAX;
@@ -124,7 +129,14 @@ static void limit_read(struct cgroup *cgroup) {
         if (number_read(path, cgroup->files->max, &limit) && limit < UINT64_MAX >> 2 &&
             limit < cgroup->limit_bytes)
             cgroup->limit_bytes = limit;
-    while (getenv("STRATA_CGROUP") == NULL && step_up(path, 1));
+    while (look_above && step_up(path, 1));
+}
+
+uint64_t cgroup_limit(void) {
+    struct cgroup cgroup = {.limit_bytes = UINT64_MAX};
+    if (group_find(&cgroup, ""))
+        limit_read(&cgroup, true);
+    return cgroup.limit_bytes;
 }
 
 void cgroup_read(struct cgroup *cgroup) {
@@ -136,7 +148,7 @@ void cgroup_read(struct cgroup *cgroup) {
     if (!number_read(cgroup->path, files->peak, &cgroup->peak_bytes) && /* there since Linux 5.19 */
         cgroup->current_bytes > cgroup->peak_bytes)
         cgroup->peak_bytes = cgroup->current_bytes;
-    limit_read(cgroup);
+    limit_read(cgroup, group_named()[0] == '\0');
     count_read(group_open(cgroup->path, files->killed), "oom_kill", &cgroup->n_killed);
     if (files->over == NULL)
         count_read(group_open(cgroup->path, files->killed), "oom", &cgroup->n_limit);
@@ -146,7 +158,7 @@ void cgroup_read(struct cgroup *cgroup) {
 
 void cgroup_init(struct cgroup *cgroup) {
     *cgroup = (struct cgroup){.limit_bytes = UINT64_MAX};
-    cgroup->found = group_find(cgroup);
+    cgroup->found = group_find(cgroup, group_named());
     cgroup_read(cgroup);
     cgroup->first_limit = cgroup->n_limit;
     cgroup->first_killed = cgroup->n_killed;

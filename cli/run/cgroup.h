@@ -19,6 +19,9 @@ struct cgroup {
     uint64_t first_limit, first_killed, first_killed_anywhere; /* counts when the run began */
 };
 
+/* The lowest memory limit of this process's group and of those above it. UINT64_MAX: none. */
+uint64_t cgroup_limit(void);
+
 /* Finds the group: STRATA_CGROUP names its folder (for tests and unusual mounts), otherwise /proc does. Without a
  * group only the machine's count is known. */
 void cgroup_init(struct cgroup *cgroup);
