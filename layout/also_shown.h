@@ -15,12 +15,40 @@ struct also_shown {
     uint64_t bytes; /* the most at once in the window */
 };
 
+/* A site's figures in the window. */
+struct shown_site {
+    uint64_t area, alive; /* alive: at the moment of the list */
+    uint32_t count;       /* allocations */
+    uint32_t place;       /* 1: in also[0], and so on; 0: not listed */
+};
+
+/* The state between two steps. The caller reads `also` and `count` after the last one. */
+struct also_finding {
+    const struct timeline *timeline;
+    const struct allocations *allocations;
+    const uint64_t *keep;
+    struct arena *arena;
+    uint32_t first, end; /* moments */
+    uint32_t moment;     /* of the list */
+    uint32_t step, row_at;
+    uint64_t whole;          /* area of all sites */
+    struct shown_site *site; /* [frames] */
+    /* deaths of the listed allocations, site by site; spare: for the site with the most of them */
+    struct sort_row *row, *spare;
+    uint32_t *born; /* allocations of one site */
+    struct also_shown also[ALSO_SHOWN_MAX];
+    uint32_t count;
+};
+
 /*
  * Finds the largest such sites of the moments [first, end) among the allocations of the bitmap `keep` (NULL: all),
  * largest first: those that take at least a hundredth of the picture's area, and less than a thousandth of what is
- * alive at `moment`. Writes them into `also` and their number into `count`. O(allocations log allocations). False:
- * no memory.
+ * alive at `moment`. The caller has filled `timeline`, `keep`, `arena` (which it releases), and the moments; the rest
+ * is 0. Each step looks at all allocations once or sorts those of a site, so all of them take O(allocations log
+ * allocations).
  */
-bool also_shown_find(const struct timeline *timeline, const uint64_t *keep, uint32_t first, uint32_t end,
-                     uint32_t moment, struct arena *arena, struct also_shown also[ALSO_SHOWN_MAX],
-                     uint32_t *count);
+enum also_progress { ALSO_GOES_ON, ALSO_FOUND, ALSO_NO_MEMORY };
+enum also_progress also_shown_step(struct also_finding *finding);
+
+/* Does all steps. False: no memory. */
+bool also_shown_find(struct also_finding *finding);

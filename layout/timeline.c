@@ -399,8 +399,8 @@ bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, 
     return done && side.done;
 }
 
-bool timeline_like(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
-                   struct arena *arena) {
+static void timeline_begin_like(struct timeline *timeline, const struct timeline *whole,
+                                const struct trace *trace) {
     timeline_begin(timeline, trace, 0);
     timeline->clock = whole->clock;
     timeline->clock_from = whole->clock_from;
@@ -411,7 +411,17 @@ bool timeline_like(struct timeline *timeline, const struct timeline *whole, cons
     timeline->site = whole->site;
     timeline->slot = whole->slot;
     timeline->twin = whole->twin;
-    return curves_build(timeline, arena) && buckets_build(timeline, NULL, arena) &&
+}
+
+bool timeline_like_step(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
+                        uint32_t step, struct arena *arena) {
+    if (step == 0)
+        timeline_begin_like(timeline, whole, trace);
+    if (step < TIMELINE_LIVE_STEPS)
+        return live_step(timeline, NULL, step, arena);
+    if (step == TIMELINE_LIVE_STEPS)
+        return peaks_build(timeline, NULL, arena);
+    return reserved_build(timeline, arena) && buckets_build(timeline, NULL, arena) &&
            oldest_order(timeline, arena);
 }
 

@@ -97,10 +97,11 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
                         struct arena *arena);
 
 /* Makes a timeline of the one device of `trace`, which has times, segment events and stacks of the device of
- * `whole` but other allocations. It shares clock, call sites and colours with `whole`, which must outlive it.
- * O(events + allocations). False: no memory. */
-bool timeline_like(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
-                   struct arena *arena);
+ * `whole` but other allocations, in steps like those above. It shares clock, call sites and colours with `whole`,
+ * which must outlive it. All steps: O(events + allocations). False: no memory. */
+enum { TIMELINE_LIKE_STEPS = TIMELINE_LIVE_STEPS + 2 };
+bool timeline_like_step(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
+                        uint32_t step, struct arena *arena);
 
 /*
  * The same device as if only the allocations with a bit in `keep[allocations.count / 64 + 1]` had been recorded:

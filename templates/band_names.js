@@ -2,7 +2,7 @@
 // rests: nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, plotOf, theme, xOfMoment, yOfBytes } from "./canvas.js";
-import { drawAlsoShown } from "./legend.js";
+import { drawAlsoShown, findsAlsoShown } from "./legend.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
 import { AXES, isStale } from "./state.js";
 import { cssColor } from "./text.js";
@@ -116,6 +116,15 @@ export function nameBandsSoon(page, pane) {
         // Changes since then are drawn first; that drawing calls this again.
         if (isStale(page, AXES)) return;
         writeNames(page, pane);
-        if (pane === plotOf(page)) pane.resting = setTimeout(() => void (isStale(page, AXES) || drawAlsoShown(page)));
+        if (pane === plotOf(page)) alsoShownSoon(page, pane);
     }, REST_MS);
+}
+
+/** Lists them in turns of their own. @param {Page} page @param {Pane} pane */
+function alsoShownSoon(page, pane) {
+    pane.resting = setTimeout(() => {
+        if (isStale(page, AXES)) return;
+        if (findsAlsoShown(page)) alsoShownSoon(page, pane);
+        else drawAlsoShown(page);
+    });
 }

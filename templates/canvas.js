@@ -3,7 +3,7 @@ import { clearCanvas } from "./paint.js";
 import { axisOfEvent, perPage, usOfEvent } from "./state.js";
 import { bottomBytes, goToEvent, topBytes } from "./window.js";
 
-export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./paint.js";
+export { context2d, cutText, lineScale, pixelsOf, sizeCanvas, theme, themeColor } from "./paint.js";
 
 /** CSS pixels around the timeline, for labels. */
 export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));
@@ -65,6 +65,11 @@ export const plotOf = perPage((page) => ({
     height: 1,
     /** Device pixels per CSS pixel. */
     ratio: 1,
+    /** The pixels that the next drawing shows, once they are ready.
+     * @type {{drawing: record_drawing, width: number, height: number, ms: number} | null} */
+    laid: null,
+    /** Has it another size than its canvases? */
+    moved: false,
     /** Milliseconds that the last drawings of the stack took. @type {number[]} */
     frameMs: [],
     /** How often the stack was drawn so far. */

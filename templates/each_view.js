@@ -2,7 +2,7 @@
 import { poolText } from "./describe.js";
 import { makeCell, makeGrid, showChosen } from "./grid.js";
 import { VirtualList } from "./list.js";
-import { nextTurn } from "./turns.js";
+import { AT_ONCE, nextTurn } from "./turns.js";
 import { addressText, ORDERS } from "./questions.js";
 import { csvField, makeCsv, saveBlob } from "./save.js";
 import { searchOf, showAllocation } from "./search.js";
@@ -19,7 +19,6 @@ import {
     setText,
     tableFigures,
 } from "./text.js";
-import { AT_ONCE } from "./words.js";
 
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
 

@@ -185,6 +185,11 @@ function patternItems(page) {
  */
 const alsoOf = perPage(() => make("li", "legend-also"));
 
+/** Does a part of the search for them. True: it goes on. @param {Page} page */
+export function findsAlsoShown(page) {
+    return alsoOf(page).isConnected && page.view.c.also_step(heldMoment(page)) === 1;
+}
+
 /** Lists them once the view rests. The line exists before, so that nothing moves. @param {Page} page */
 export function drawAlsoShown(page) {
     const { session, view } = page;

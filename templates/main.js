@@ -8,7 +8,7 @@ import { leaveProof } from "./proof.js";
 import { makeApi } from "./scripts.js";
 import { View } from "./session.js";
 import { speakSoon, startSpoken } from "./spoken.js";
-import { createPage, flushInTurns } from "./state.js";
+import { createPage, drawFirst } from "./state.js";
 import { element } from "./text.js";
 
 /** The open page; null until the recording is read. @type {Page | null} */
@@ -32,7 +32,7 @@ async function start() {
         followAddress(page);
         speakSoon(page, true);
     });
-    await flushInTurns(page, nextTurn);
+    await drawFirst(page);
     writeHash(page);
     startSpoken(page);
 }

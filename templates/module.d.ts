@@ -158,6 +158,7 @@ stack_site(stack: number): number;
 site_color(site: number, dark: number): number;
 frame_kind(frame: number): number;
 request(): number;
+lay_out(): number;
 draw(): record_drawing;
 pick(x: number, y: number): record_picked;
 outline(allocation: number): record_outline;
@@ -170,6 +171,7 @@ curve(axis: number, from: number, to: number, width: number, kept: number): numb
 groups(event: number, by: number): number;
 range_groups(from: number, to: number, what: number, by: number): number;
 group(index: number): record_group;
+also_step(event: number): number;
 also_shown(event: number): number;
 also(index: number): record_also;
 site_sum(site: number, event: number): record_sum;

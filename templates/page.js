@@ -22,11 +22,11 @@ import { startExports } from "./exports.js";
 import { placeOfText } from "./go_to.js";
 import { makePaper } from "./paper.js";
 import { startPicture } from "./picture.js";
-import { drawTimelineAxes, drawTimelineStack, layoutPlot, lightFocus } from "./plot.js";
+import { drawTimelineAxes, isPlotMoved, layoutPlot, layStack, lightFocus, showStack } from "./plot.js";
 import { startPlot } from "./pointer.js";
 import { drawGroups, drawProof, startGroups, startProof } from "./proof.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
-import { drawSide, placeSide, startSide } from "./side.js";
+import { drawSide, isSidePlaced, placeSide, startSide } from "./side.js";
 import { startSheet } from "./sheet.js";
 import { speakSoon } from "./spoken.js";
 import {
@@ -57,24 +57,36 @@ import { deviceName, formatBytes, formatEvent, formatPlural, setText } from "./t
 
 /* ---- the one draw ---- */
 
-/** @param {Page} page @param {number} parts */
-function draw(page, parts) {
+/** Draws these parts. Between two steps the browser may show the page, so what belongs together is one step.
+ * @param {Page} page @param {number} parts @returns {Generator<undefined, void>} */
+function* draw(page, parts) {
     const map = mapOf(page);
+    const first = plotOf(page).draws === 0;
     // A comparison of ranges adds rows to the lane.
     if (parts & LIST && laneHeight(page) !== laneOf(page).height) parts |= TIMELINE;
+    // The stack takes longest, so it is ready before anything else of the page changes, unless its room will change.
+    let laid = (parts & STACK) !== 0 && isSidePlaced(page) && !isPlotMoved(page);
+    if (laid) yield* layStack(page);
     // Parts that can change the timeline's room are drawn before it.
     if (parts & HEADER) drawHeader(page);
     if (parts & (HEADER | DETAIL | OVERLAY)) lightFocus(page);
     if (parts & (HEADER | OVERLAY)) drawProof(page);
     if (parts & LEGEND) drawLegend(page);
     else if (parts & LIST) drawLegendFigures(page);
+    if (first) yield;
     map.box.hidden = map.split.hidden = !page.state.mapOpen;
     placeRows(page);
     const moved = (parts & LIST) !== 0 && placeSide(page);
-    if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) parts |= TIMELINE | MINIMAP;
+    if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) {
+        parts |= TIMELINE | MINIMAP;
+        laid = false;
+        yield;
+    }
     if (parts & STACK) {
-        drawTimelineStack(page);
+        if (!laid) yield* layStack(page);
+        showStack(page);
         drawGroups(page);
+        if (first) yield;
     }
     if (parts & AXES) {
         drawTimelineAxes(page);
@@ -82,6 +94,7 @@ function draw(page, parts) {
         placeLaneSplitter(page);
         placeBrush(page);
         describeTimeline(page);
+        if (first) yield;
     }
     if (parts & MINIMAP) {
         drawMinimap(page);
@@ -92,8 +105,11 @@ function draw(page, parts) {
         drawRows(page, (parts & AXES) !== 0);
     }
     if (parts & (MAP | AXES | OVERLAY)) drawMap(page, !(parts & (MAP | AXES)));
+    yield;
     if (parts & DETAIL) drawDetail(page);
+    yield;
     if (parts & LIST) drawSide(page);
+    if (first && isPlotMoved(page)) invalidate(page, TIMELINE | MINIMAP);
     if (parts & HEADER) speakSoon(page);
 }
 
@@ -276,8 +292,8 @@ export function openPage(page, changed, drawn) {
     const { meta } = page;
     startState(
         page,
-        (parts) => {
-            draw(page, parts);
+        function* (parts) {
+            yield* draw(page, parts);
             drawn?.(parts);
         },
         changed,

@@ -77,11 +77,13 @@ export function lineScale(ratio) {
     return Math.max(1, Math.round(ratio));
 }
 
+/** How many pixels CSS pixels are on the screen. @param {number} css @param {number} ratio */
+export const pixelsOf = (css, ratio) => Math.max(1, Math.round(css * ratio));
+
 /** Gives a canvas its size in CSS pixels; its pixels are the screen's.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
 export function sizeCanvas(canvas, width, height, ratio) {
-    const backingWidth = Math.max(1, Math.round(width * ratio));
-    const backingHeight = Math.max(1, Math.round(height * ratio));
+    const [backingWidth, backingHeight] = [pixelsOf(width, ratio), pixelsOf(height, ratio)];
     if (canvas.width !== backingWidth) canvas.width = backingWidth;
     if (canvas.height !== backingHeight) canvas.height = backingHeight;
     canvas.style.width = `${backingWidth / ratio}px`;

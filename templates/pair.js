@@ -28,9 +28,9 @@ import {
     capacityBytes,
     change,
     createPage,
+    drawFirst,
     EVERYTHING,
     flush,
-    flushInTurns,
     heldMoment,
     invalidate,
     OVERLAY,
@@ -376,7 +376,7 @@ async function start() {
         followAddress(a, (_, text) => readPair(pair, text));
         speakSoon(pair.inHand, true);
     });
-    for (const page of pages) await flushInTurns(page, nextTurn);
+    for (const page of pages) await drawFirst(page);
     startSpoken(a);
 }
 

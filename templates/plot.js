@@ -18,6 +18,7 @@ import {
     context2d,
     gutterOf,
     lineScale,
+    pixelsOf,
     plotOf,
     sizeCanvas,
     startCanvas,
@@ -33,7 +34,8 @@ import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
 import { searchOf, updateSearch } from "./search.js";
 import { axisNumber, capacityBytes, clockShift, COLORINGS, FOCUS_KINDS, isDark, perPage, usOfEvent } from "./state.js";
-import { fittedOf, mayFit } from "./window.js";
+import { atOnce } from "./turns.js";
+import { fittedOf, mayFit, wantedBytes } from "./window.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./stage.js";
 
@@ -41,27 +43,51 @@ import { drawBytes } from "./stage.js";
 
 const FRAMES_KEPT = 60;
 
-/** Measures the box. True: something has changed. @param {Page} page */
-export function layoutPlot(page) {
-    const lane = laneOf(page);
-    const GUTTER = gutterOf(page);
+/** The room that the plot should have. @param {Page} page */
+function roomOf(page) {
+    const { box } = plotOf(page);
+    const { left, top } = gutterOf(page);
+    const lane = laneHeight(page);
+    const [right, bottom] = [rightGutter(page), AXIS_HEIGHT + lane];
+    const width = Math.max(40, Math.floor(box.clientWidth) - left - right);
+    const height = Math.max(40, Math.floor(box.clientHeight) - top - bottom);
+    return { lane, right, bottom, width, height, ratio: devicePixelRatio || 1 };
+}
+
+/** @param {Page} page @param {ReturnType<typeof roomOf>} room */
+function isOtherRoom(page, { width, height, ratio }) {
     const plot = plotOf(page);
-    const ratio = devicePixelRatio || 1;
-    lane.height = laneHeight(page);
-    GUTTER.bottom = AXIS_HEIGHT + lane.height;
-    GUTTER.right = rightGutter(page);
-    const width = Math.max(40, Math.floor(plot.box.clientWidth) - GUTTER.left - GUTTER.right);
-    const height = Math.max(40, Math.floor(plot.box.clientHeight) - GUTTER.top - GUTTER.bottom);
-    if (width === plot.width && height === plot.height && ratio === plot.ratio) return false;
-    plot.width = width;
-    plot.height = height;
-    plot.ratio = ratio;
+    return width !== plot.width || height !== plot.height || ratio !== plot.ratio;
+}
+
+/** Does the plot have another size than its box gives it? @param {Page} page */
+export function isPlotMoved(page) {
+    return isOtherRoom(page, roomOf(page));
+}
+
+/** Measures the box. True: something has changed. The canvases follow with the next stack: with another size they are
+ * empty. @param {Page} page */
+export function layoutPlot(page) {
+    const room = roomOf(page);
+    const { lane, right, bottom, width, height, ratio } = room;
+    const moved = isOtherRoom(page, room);
+    laneOf(page).height = lane;
+    Object.assign(gutterOf(page), { right, bottom });
+    if (moved) Object.assign(plotOf(page), { width, height, ratio, moved });
+    return moved;
+}
+
+/** Gives the canvases the plot's size. @param {Page} page */
+function sizePlot(page) {
+    const plot = plotOf(page);
+    const { left, top, right, bottom } = gutterOf(page);
+    const { width, height, ratio } = plot;
+    plot.moved = false;
     sizeCanvas(plot.timeline, width, height, ratio);
-    plot.timeline.style.left = `${GUTTER.left}px`;
-    plot.timeline.style.top = `${GUTTER.top}px`;
+    plot.timeline.style.left = `${left}px`;
+    plot.timeline.style.top = `${top}px`;
     for (const canvas of [plot.axes, plot.overlay])
-        sizeCanvas(canvas, width + GUTTER.left + GUTTER.right, height + GUTTER.top + GUTTER.bottom, ratio);
-    return true;
+        sizeCanvas(canvas, width + left + right, height + top + bottom, ratio);
 }
 
 /* ---- the stack ---- */
@@ -82,18 +108,17 @@ export function lightFocus(page) {
 }
 
 /**
- * Draws the stack of a device in a window, as the state wants it.
- * @param {Page} page @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from
- * @param {number} to @param {number} bottom
+ * The stack of a device in a window, as the state wants it.
+ * @param {Page} page @param {{width: number, height: number}} pixels @param {import("./session.js").View} shown
+ * @param {number} from @param {number} to @param {number} bottom
  * @param {number} top bytes at the edges
  * @param {boolean} found its search is done
  * @param {Partial<record_request>} [laid] marks that lie over it
  */
-export function drawStack(page, canvas, shown, from, to, bottom, top, found, laid) {
+function stackRequest(page, { width, height }, shown, from, to, bottom, top, found, laid) {
     const { state, view } = page;
-    const { width, height } = canvas;
     const fading = !state.focus && state.finding === null && found ? DRAW_FOUND : 0;
-    const { image, ...counts } = shown.draw({
+    return {
         axis: axisNumber(page),
         from,
         to,
@@ -116,36 +141,66 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found, lai
         scale: lineScale(plotOf(page).ratio),
         areas: showsAreas(page) ? COLORINGS.indexOf(state.viewBy) : 0,
         ...laid,
-    });
-    context2d(canvas).putImageData(image, 0, 0);
-    return counts;
+    };
 }
 
-/** Draws the stack, and once it rests the names of its bands. @param {Page} page */
-export function drawTimelineStack(page) {
+/**
+ * Draws such a stack on a canvas.
+ * @param {Page} page @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from
+ * @param {number} to @param {number} bottom @param {number} top @param {boolean} found
+ * @param {Partial<record_request>} [laid]
+ */
+export function drawStack(page, canvas, shown, from, to, bottom, top, found, laid) {
+    shown.request(stackRequest(page, canvas, shown, from, to, bottom, top, found, laid));
+    context2d(canvas).putImageData(shown.image(shown.c.draw(), canvas.width, canvas.height), 0, 0);
+}
+
+/** Makes the pixels of the stack, step by step; showStack() shows them. @param {Page} page */
+export function* layStack(page) {
     const { state, view } = page;
     const plot = plotOf(page);
-    const begin = performance.now();
+    let ms = 0;
+    /** @template T @param {() => T} act */
+    const timed = (act) => {
+        const begin = performance.now();
+        const result = act();
+        ms += performance.now() - begin;
+        return result;
+    };
     updateSearch(page);
     lightFocus(page);
-    const fitted = fittedOf(page);
-    fitted.bottom = fitted.top = 0;
-    const { bottom, top, ...counts } = drawStack(
-        page,
-        plot.timeline,
-        view,
-        state.from,
-        state.to,
-        plot.bottom,
-        plot.top,
-        searchOf(page).ready,
-    );
+    const size = { width: pixelsOf(plot.width, plot.ratio), height: pixelsOf(plot.height, plot.ratio) };
+    const { bottom, top } = wantedBytes(page);
+    view.request(stackRequest(page, size, view, state.from, state.to, bottom, top, searchOf(page).ready));
+    while (timed(() => view.c.lay_out()) === 1) yield;
+    yield;
+    const drawing = timed(() => view.c.draw());
+    plot.laid = { drawing, ...size, ms };
+    yield;
+}
+
+/** Shows the stack that is laid, and once it rests the names of its bands. @param {Page} page */
+export function showStack(page) {
+    const plot = plotOf(page);
+    if (!plot.laid) return;
+    const { drawing, width, height, ms } = plot.laid;
+    const { pixels, bottom, top, ...counts } = drawing;
+    const begin = performance.now();
+    plot.laid = null;
+    if (plot.moved) sizePlot(page);
+    context2d(plot.timeline).putImageData(page.view.image(drawing, width, height), 0, 0);
     Object.assign(plot, counts);
-    Object.assign(fitted, { bottom, top });
+    Object.assign(fittedOf(page), { bottom, top });
     plot.draws++;
-    plot.frameMs.push(performance.now() - begin);
+    plot.frameMs.push(ms + performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
     nameBandsSoon(page, plot);
+}
+
+/** Draws the stack at once. @param {Page} page */
+export function drawTimelineStack(page) {
+    atOnce(layStack(page));
+    showStack(page);
 }
 
 /** Draws the surroundings, after the stack. @param {Page} page */

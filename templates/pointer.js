@@ -4,11 +4,12 @@ import { axisOfX, bytesOfY, plotOf } from "./canvas.js";
 import { laneOf, phaseAt, selectPhase } from "./lane.js";
 import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
-import { layoutPlot } from "./plot.js";
+import { isPlotMoved } from "./plot.js";
 import {
     change,
     flush,
     invalidate,
+    isLarge,
     markAt,
     MINIMAP,
     OVERLAY,
@@ -225,12 +226,12 @@ function plotGesture(page, event) {
     hands.gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
 }
 
-/** Draws at once: a canvas that changes its size is empty, so the new picture must come within the same frame.
+/** Draws within the same frame if that is quick. Before the first drawing, which measures the box, does nothing.
  * @param {Page} page */
 function resizePlot(page) {
-    if (!layoutPlot(page)) return;
+    if (plotOf(page).draws === 0 || !isPlotMoved(page)) return;
     invalidate(page, TIMELINE | MINIMAP);
-    flush(page);
+    if (!isLarge(page)) flush(page);
 }
 
 export function startPlot(/** @type {Page} */ page) {

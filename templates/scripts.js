@@ -31,6 +31,7 @@ import {
     axisOfEvent,
     change,
     COLORINGS,
+    drawn,
     emptyFilter,
     eventOfAxis,
     flush,
@@ -156,9 +157,9 @@ async function changeView(page, wanted = {}) {
         change(page, { mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
     if (wanted.search !== undefined) setSearch(page, wanted.search);
     if (wanted.selected !== undefined) select(page, wanted.selected);
-    flush(page);
+    await drawn(page);
     await Promise.all([searchOf(page).done, kept.done]);
-    flush(page);
+    await drawn(page);
     return currentView(page);
 }
 

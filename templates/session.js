@@ -280,23 +280,16 @@ export class View {
         return this.sites;
     }
 
-    /**
-     * Draws into the module's memory. Returns the pixels, and how many allocations have bands of their own or are in
-     * sums.
-     * @param {Partial<record_request> & {width: number, height: number}} request
-     */
-    draw(request) {
+    /** Asks for a drawing, which c.lay_out() begins and c.draw() makes. @param {Partial<record_request>} request */
+    request(request) {
         writeRecord(this.module, this.c.request(), RECORDS.request, { ...PLAIN, ...request });
-        const { pixels, ...counts } = this.c.draw();
-        const { width, height } = request;
-        return {
-            image: new ImageData(
-                new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4),
-                width,
-                height,
-            ),
-            ...counts,
-        };
+    }
+
+    /** The last drawing, whose pixels lie in the module's memory.
+     * @param {record_drawing} drawing @param {number} width @param {number} height */
+    image({ pixels }, width, height) {
+        const bytes = new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4);
+        return new ImageData(bytes, width, height);
     }
 
     /** The thing under a pixel of the last drawing. @param {number} column @param {number} row */

@@ -8,7 +8,7 @@ import { shownMoment } from "./moment.js";
 import { drawList, listKeysOf, listsCategories } from "./panel.js";
 import { createPlan } from "./plan_view.js";
 import { makeSplitter } from "./splitter.js";
-import { change, flush, perPage } from "./state.js";
+import { change, drawn, perPage } from "./state.js";
 import { setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
@@ -61,6 +61,9 @@ const FORMS = ["who", "tree", "each"];
 /** The tab of a view. @param {string} id */
 const tabIdOf = (id) => (FORMS.includes(id) ? "who" : id);
 
+/** Is the open view the one that is placed? @param {Page} page */
+export const isSidePlaced = (page) => current(page).id === sideOf(page).placed;
+
 /** Updates the side before side and timeline are drawn. True: its width may have changed. @param {Page} page */
 export function placeSide(page) {
     const side = sideOf(page);
@@ -108,9 +111,10 @@ const tabsOf = (page) => [...page.first.map(([id]) => id), ...TABS];
 const shownTabs = (page) => tabsOf(page).filter((id) => sideOf(page).views.some((view) => view.id === id));
 
 /** Opens a view and puts the focus into its panel. @param {Page} page @param {string} id */
-function openView(page, id) {
+async function openView(page, id) {
     if (current(page).id !== id) change(page, { tab: id });
-    flush(page);
+    await drawn(page);
+    if (current(page).id !== id) return;
     const panel = panelOf(page, id);
     const inner = panel.querySelector("summary, [tabindex='0']");
     if (inner instanceof HTMLElement) inner.focus();

@@ -3,6 +3,7 @@
 import { COLORING_TITLES } from "./api.js";
 import { View } from "./session.js";
 import { element, formatDuration, formatEvent } from "./text.js";
+import { AT_ONCE, nextTurn, STEPS_MS } from "./turns.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -242,19 +243,26 @@ export function perPage(make) {
     };
 }
 
-/** The parts that are out of date, the function that draws them, and `changed`, which is called after every change that
- * the address shows. */
+/** @typedef {(parts: number) => Generator<undefined, void>} Draw draws some parts in steps */
+
+/** Drawings of a page. `changed` is called after every change that the address shows. */
 const frameOf = perPage(() => ({
+    /** The parts that are out of date. */
     parts: 0,
     request: 0,
-    draw: (/** @type {number} */ _parts) => {},
+    /** The drawing that has begun, and its parts. @type {Iterator<undefined, void> | null} */
+    begun: null,
+    begunParts: 0,
+    /** Is one of its steps being done? */
+    busy: false,
+    draw: /** @type {Draw} */ (function* () {}),
     changed: () => {},
 }));
 
 /**
  * Begins to draw parts that are out of date.
  * @param {Page} page
- * @param {(parts: number) => void} draw what draws some parts
+ * @param {Draw} draw
  * @param {() => void} changed
  */
 export function startState(page, draw, changed) {
@@ -263,40 +271,93 @@ export function startState(page, draw, changed) {
 
 /** Is one of these parts out of date? @param {Page} page @param {number} parts */
 export function isStale(page, parts) {
-    return (frameOf(page).parts & parts) !== 0;
+    const frame = frameOf(page);
+    return ((frame.parts | frame.begunParts) & parts) !== 0;
+}
+
+/** Begins to draw what is out of date. @param {Page} page */
+function beginDrawing(page) {
+    const frame = frameOf(page);
+    cancelAnimationFrame(frame.request);
+    frame.begun = frame.draw(frame.parts);
+    frame.begunParts = frame.parts;
+    frame.parts = frame.request = 0;
+}
+
+/** Does the next step of the drawing that has begun. @param {Page} page */
+function drawStep(page) {
+    const frame = frameOf(page);
+    /** @type {boolean | undefined} */
+    let done = true;
+    frame.busy = true;
+    try {
+        done = frame.begun?.next().done;
+    } finally {
+        frame.busy = false;
+        if (done) Object.assign(frame, { begun: null, begunParts: 0 });
+    }
+}
+
+/** Does what is left of the drawing that has begun. @param {Page} page */
+function endDrawing(page) {
+    const frame = frameOf(page);
+    while (frame.begun && !frame.busy) drawStep(page);
 }
 
 /** Draws at once what is out of date, so that a script reads what it has set. @param {Page} page */
 export function flush(page) {
-    if (frameOf(page).parts) drawNow(page);
+    const frame = frameOf(page);
+    if (frame.busy) return;
+    endDrawing(page);
+    if (!frame.parts) return;
+    beginDrawing(page);
+    endDrawing(page);
 }
 
-function drawNow(/** @type {Page} */ page) {
+/** Draws what is out of date in turns with the browser: after each step or, if steps are quick, after several.
+ * @param {Page} page @param {number} most milliseconds between two turns */
+async function drawInTurns(page, most) {
     const frame = frameOf(page);
-    const { parts } = frame;
-    cancelAnimationFrame(frame.request);
-    frame.request = 0;
-    frame.parts = 0;
-    frame.draw(parts);
-}
-
-/** Draws what is out of date, with a turn of the browser after each part. @param {() => Promise<void>} turn */
-export async function flushInTurns(/** @type {Page} */ page, turn) {
-    const frame = frameOf(page);
-    const { parts } = frame;
-    frame.parts = 0;
-    for (const part of [0, HEADER | LEGEND, STACK, AXES, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
-        frame.parts |= parts & part;
-        flush(page);
-        await turn();
+    endDrawing(page);
+    beginDrawing(page);
+    const { begun } = frame;
+    for (let last = performance.now(); frame.begun === begun;) {
+        drawStep(page);
+        if (performance.now() - last < most) continue;
+        await nextTurn();
+        last = performance.now();
     }
+    if (frame.parts) invalidate(page, 0);
+}
+
+/** Draws all for the first time, with a turn of the browser after each step. @param {Page} page */
+export function drawFirst(page) {
+    return drawInTurns(page, 0);
+}
+
+/** Is the recording so large that a drawing is done in turns? @param {Page} page */
+export const isLarge = ({ view }) => view.facts.allocations > AT_ONCE;
+
+/** Draws what is out of date: at once or, if the recording is large, in turns. @param {Page} page */
+export async function drawn(page) {
+    while (isLarge(page) && frameOf(page).parts) await drawInTurns(page, STEPS_MS);
+    flush(page);
+}
+
+/** @param {Page} page */
+function drawFrame(page) {
+    const frame = frameOf(page);
+    frame.request = 0;
+    if (frame.begun) return; // these parts follow when it is done
+    if (isLarge(page)) void drawInTurns(page, STEPS_MS);
+    else flush(page);
 }
 
 /** Requests a drawing of some parts with the next frame. @param {Page} page @param {number} parts */
 export function invalidate(page, parts) {
     const frame = frameOf(page);
     frame.parts |= parts;
-    if (frame.request === 0) frame.request = requestAnimationFrame(() => drawNow(page));
+    if (frame.request === 0) frame.request = requestAnimationFrame(() => drawFrame(page));
 }
 
 /** The only way to change the state: parts that show a changed field are drawn with the next frame.
@@ -309,6 +370,8 @@ export function change(page, fields) {
     let parts = 0;
     for (const [name, value] of /** @type {[keyof PageState, unknown][]} */ (Object.entries(fields))) {
         if (state[name] === value) continue;
+        // A drawing that has begun is of the state before this change.
+        if (SHOWN_BY[name] && !parts) endDrawing(page);
         parts |= SHOWN_BY[name] ?? 0;
         /** @type {Record<string, unknown>} */ (state)[name] = value;
     }

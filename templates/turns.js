@@ -3,6 +3,9 @@
 /** Steps of some work take milliseconds each; the browser gets a turn when several have taken this long. */
 export const STEPS_MS = 12;
 
+/** What concerns each of so many allocations is done at once; of more, in turns with the browser. */
+export const AT_ONCE = 200000;
+
 /**
  * Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden tabs.
  */

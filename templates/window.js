@@ -43,6 +43,12 @@ export const fittedOf = perPage(() => ({ bottom: 0, top: 0 }));
 /** May a narrow window have heights of its own? @param {Page} page */
 export const mayFit = ({ state, kept }) => state.top === 0 && kept.top === 0 && !state.bands;
 
+/** The bytes to draw between, unless the window gets heights of its own. @param {Page} page */
+export const wantedBytes = (page) => ({
+    bottom: mayFit(page) ? 0 : page.state.bottom,
+    top: page.state.top || mostBytes(page),
+});
+
 /** Bytes at the edges of the timeline. @param {Page} page */
 export function topBytes(page) {
     return page.state.top || (mayFit(page) && fittedOf(page).top) || mostBytes(page);

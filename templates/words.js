@@ -1,7 +1,7 @@
 // Words of a search or a filter (layout/filter.h). The module understands them. Regular expressions among them are
 // matched here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
 import { frameText } from "./text.js";
-import { nextTurn } from "./turns.js";
+import { AT_ONCE, nextTurn } from "./turns.js";
 
 /** How long an expression may take. */
 const PATIENCE_MS = 2000;
@@ -171,9 +171,6 @@ function reasonOf(error) {
     const reason = message.replace(/^Invalid regular expression: (\/.*\/\w*: )?/s, "");
     return `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
 }
-
-/** So many allocations are searched at once; more are searched in turns with the browser. */
-export const AT_ONCE = 200000;
 
 /**
  * Finds the matches of words and calls `done` with the error ("": none): before this returns if there is no expression

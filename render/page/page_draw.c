@@ -43,6 +43,7 @@ static bool picture_reserve(struct page_view *view, uint64_t nbytes) {
 }
 
 place view_request(struct page_view *view) {
+    view->laid = LAID_NOTHING;
     return (place)&view->request;
 }
 
@@ -65,36 +66,45 @@ static void style_of_segments(struct raster_style *style) {
     style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
 }
 
-/* The scene that is to be drawn. NULL: no memory. */
-static struct scene *scene_asked(struct page_view *view, uint32_t flags, struct raster_style *style) {
+/* Finds the scene that is to be drawn. Segments become bands step by step. */
+static i32 scene_asked(struct page_view *view) {
     view->by_segments = false;
-    if ((flags & DRAW_SEGMENTS) == 0)
-        return &view->scene;
-    if (!device_bands(view->session, view_now(view)))
-        return NULL;
+    if ((small_of(view->request.flags) & DRAW_SEGMENTS) == 0)
+        return PAYLOAD_OK;
+    i32 code = device_bands_step(view->session, view_now(view));
+    if (code != PAYLOAD_OK)
+        return code;
     if (view->banded.timeline != &view_now(view)->bands) {
         scene_release(&view->banded);
         scene_init(&view->banded, &view_now(view)->bands, page_heap());
     }
-    style_of_segments(style);
     view->by_segments = true;
-    return &view->banded;
+    return PAYLOAD_OK;
 }
 
 enum { SCALE_MAX = 8 };
 
-/* Sums the scene into areas by the requested key, if any. False: no memory. */
-static bool areas_asked(struct page_view *view, struct scene *scene, struct raster_style *style) {
-    uint32_t by = small_of(view->request.areas);
-    if (by < COLOR_BY_STREAM || by > COLOR_BY_CATEGORY || view->by_segments)
-        return true;
+static struct raster_style style_asked(struct page_view *view) {
+    const struct record_request *request = &view->request;
+    uint32_t flags = small_of(request->flags), by = small_of(request->areas);
+    struct raster_style style = view_style(view, flags, small_of(request->color_by));
+    style.recorded = (flags & DRAW_RECORDED) != 0;
+    style.capacity_bytes = bytes_of(request->capacity_bytes);
+    style.scale = small_of(request->scale) % (SCALE_MAX + 1);
+    if (view->by_segments)
+        style_of_segments(&style);
+    else if (by >= COLOR_BY_STREAM && by <= COLOR_BY_CATEGORY)
+        style.areas = &view->areas;
+    return style;
+}
+
+/* Sums the scene into areas by the requested key. False: no memory. */
+static bool areas_asked(struct page_view *view) {
+    enum color_by by = (enum color_by)small_of(view->request.areas);
     struct raster_style keyed = {
         .category = by == COLOR_BY_CATEGORY ? session_categories(view->session, view_now(view)) : NULL};
-    if ((by == COLOR_BY_CATEGORY && keyed.category == NULL) ||
-        !areas_sum(&view->areas, scene, &keyed, (enum color_by)by))
-        return false;
-    style->areas = &view->areas;
-    return true;
+    return (by != COLOR_BY_CATEGORY || keyed.category != NULL) &&
+           areas_sum(&view->areas, &view->scene, &keyed, by);
 }
 
 /* Are bands too thin to be told apart? Yes, if most bytes lie in bands under 3 pixels; where they were told apart
@@ -137,35 +147,70 @@ static struct raster_marks marks_asked(const struct page_view *view) {
     };
 }
 
-place view_draw(struct page_view *view) {
+/* The window that is to be drawn. False: it is none. */
+static bool window_asked(const struct page_view *view, struct view *window) {
     const struct record_request *request = &view->request;
-    uint32_t width = small_of(request->width), height = small_of(request->height);
-    struct view window;
-    if (!page_window_of(view, &window, request->axis > 0, request->from, request->to, width, height))
-        return 0;
-    window.bottom_bytes = bytes_of(request->bottom_bytes);
-    window.top_bytes = bytes_of(request->top_bytes);
-    if (window.top_bytes <= window.bottom_bytes) {
-        window.bottom_bytes -= window.bottom_bytes == UINT64_MAX;
-        window.top_bytes = window.bottom_bytes + 1;
+    if (!page_window_of(view, window, request->axis > 0, request->from, request->to, small_of(request->width),
+                        small_of(request->height)))
+        return false;
+    window->bottom_bytes = bytes_of(request->bottom_bytes);
+    window->top_bytes = bytes_of(request->top_bytes);
+    if (window->top_bytes <= window->bottom_bytes) {
+        window->bottom_bytes -= window->bottom_bytes == UINT64_MAX;
+        window->top_bytes = window->bottom_bytes + 1;
     }
-    struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
+    return true;
+}
+
+static i32 bands_lay_out(struct page_view *view) {
+    struct view window;
+    if (!window_asked(view, &window))
+        return PAYLOAD_BAD_VALUE;
+    i32 code = scene_asked(view);
+    if (code != PAYLOAD_OK)
+        return code;
+    if (!picture_reserve(view, (uint64_t)window.width * window.height * 4) ||
+        !scene_build_changed(view->by_segments ? &view->banded : &view->scene, &window))
+        return PAYLOAD_NO_MEMORY;
+    view->laid = LAID_BANDS;
+    return PAYLOAD_MORE;
+}
+
+static i32 groups_lay_out(struct page_view *view) {
+    struct raster_style style = style_asked(view);
+    uint32_t flags = small_of(view->request.flags);
+    if (style.areas != NULL && !areas_asked(view))
+        return PAYLOAD_NO_MEMORY;
+    view->dense = dense_find(view, &style, flags);
+    if (view->dense && (flags & DRAW_GROUPED) != 0 && !scene_group_sites(&view->scene, style.lit))
+        return PAYLOAD_NO_MEMORY;
+    view->laid = LAID_ALL;
+    return PAYLOAD_OK;
+}
+
+i32 view_lay_out(struct page_view *view) {
+    switch (view->laid) {
+    case LAID_NOTHING: return bands_lay_out(view);
+    case LAID_BANDS: return groups_lay_out(view);
+    case LAID_ALL: break;
+    }
+    return PAYLOAD_OK;
+}
+
+place view_draw(struct page_view *view) {
+    i32 code;
+    while ((code = view_lay_out(view)) == PAYLOAD_MORE) {
+    }
+    view->laid = LAID_NOTHING;
+    const struct scene *scene = view_scene(view);
+    struct raster_style style = style_asked(view);
     struct raster_marks marks = marks_asked(view);
-    style.recorded = (small_of(request->flags) & DRAW_RECORDED) != 0;
-    style.capacity_bytes = bytes_of(request->capacity_bytes);
-    style.scale = small_of(request->scale) % (SCALE_MAX + 1);
-    if ((small_of(request->flags) & DRAW_MARKS) != 0)
+    if ((small_of(view->request.flags) & DRAW_MARKS) != 0)
         style.marks = &marks;
-    struct scene *scene = scene_asked(view, small_of(request->flags), &style);
-    if (scene == NULL || !picture_reserve(view, (uint64_t)width * height * 4) ||
-        !scene_build_changed(scene, &window) || !areas_asked(view, scene, &style))
-        return 0;
-    bool dense = dense_find(view, &style, small_of(request->flags));
-    if ((dense && (small_of(request->flags) & DRAW_GROUPED) != 0 && !scene_group_sites(scene, style.lit)) ||
-        !raster_draw(&view->raster, scene, &style, view->rgba))
+    if (code != PAYLOAD_OK || !raster_draw(&view->raster, scene, &style, view->rgba))
         return 0;
     return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged,
-                scene_between(&view->scene), dense, scene->n_groups,
+                scene_between(&view->scene), view->dense, scene->n_groups,
                 view->fitted ? (double)scene->view.bottom_bytes : 0,
                 view->fitted ? (double)scene->view.top_bytes : 0);
 }

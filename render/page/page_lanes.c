@@ -103,23 +103,30 @@ place view_release_group(struct page_view *view, u32 index) {
                 (double)group->taken_bytes, group->cause, group->out_of_memory, group->stack);
 }
 
-bool device_bands(struct page_session *session, struct page_device *device) {
-    if (device->banded)
-        return true;
-    if (!device_segments(session, device) ||
-        !segments_as_allocations(&device->as_allocations, &device->piece, &device->segments, &session->arena))
-        return false;
+static bool bands_begin(struct page_session *session, struct page_device *device) {
     device->shadow = session->trace;
     device->shadow.devices = &device->as_allocations;
     device->shadow.n_devices = 1;
-    device->banded = timeline_like(&device->bands, &device->timeline, &device->shadow, &session->arena);
-    return device->banded;
+    return device_segments(session, device) &&
+           segments_as_allocations(&device->as_allocations, &device->piece, &device->segments,
+                                   &session->arena);
+}
+
+i32 device_bands_step(struct page_session *session, struct page_device *device) {
+    uint32_t step = device->band_steps;
+    if (step > TIMELINE_LIKE_STEPS)
+        return PAYLOAD_OK;
+    bool done = step == 0 ? bands_begin(session, device)
+                          : timeline_like_step(&device->bands, &device->timeline, &device->shadow, step - 1,
+                                               &session->arena);
+    device->band_steps = done ? step + 1 : 0;
+    return !done ? PAYLOAD_NO_MEMORY : step < TIMELINE_LIKE_STEPS ? PAYLOAD_MORE : PAYLOAD_OK;
 }
 
 place view_band(struct page_view *view, u32 index) {
     const struct page_device *device = view_now(view);
     const struct allocations *allocations = &device->as_allocations.allocations;
-    if (!device->banded || index >= allocations->count)
+    if (device->band_steps <= TIMELINE_LIKE_STEPS || index >= allocations->count)
         return 0;
     const struct segment_piece *piece = &device->segments.piece[device->piece[index]];
     return FILL(view, band, (double)piece->size, (double)piece->birth - 1, (double)piece->death - 1,

@@ -87,7 +87,8 @@ static void query_begin(struct page_view *view, struct page_query *query) {
 /* What was made of the allocations shown must be made again. */
 static void shown_changed(struct page_view *view) {
     scene_forget(&view->scene);
-    view->n_also = view->also_end = 0;
+    view->laid = LAID_NOTHING;
+    view_also_forget(view);
 }
 
 i32 view_select(struct page_view *view, u32 slot) {

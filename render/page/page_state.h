@@ -56,12 +56,11 @@ struct page_device {
     uint64_t *unused; /* [n_moments / 64 + 1] the most unused of 64 moments each; valid if `laned` */
     struct releases releases;
     bool laned;
-    struct trace
-        shadow; /* valid if `banded`: the recording with one device, whose allocations are segments */
+    struct trace shadow; /* the recording with one device, whose allocations are segments */
     struct device_trace as_allocations;
     struct timeline bands;
-    uint32_t *piece; /* [as_allocations] the piece that each is */
-    bool banded;
+    uint32_t *piece;          /* [as_allocations] the piece that each is */
+    uint32_t band_steps;      /* of device_bands_step that are done */
     uint8_t *module;          /* of each allocation; NULL: not requested yet */
     struct layer_span *layer; /* [n_layers]; NULL: not requested yet */
     uint32_t n_layers;
@@ -206,17 +205,14 @@ struct matching {
 struct page_view {
     struct page_session *session;
     uint32_t index; /* index of its device */
-    uint32_t n_also;
-    /* the window and the moment that `also` was found for; end 0: it must be found again */
-    uint32_t also_first, also_end, also_moment;
     struct arena arena, grouping;
-    /* memory of the tree, the pairs, the blocks, the matches */
-    struct arena planting, pairing, holding, listing;
+    /* memory of the tree, the pairs, the blocks, the matches, and what the picture also shows */
+    struct arena planting, pairing, holding, listing, looking;
     struct scene scene;
     struct scene banded; /* scene of segments; shown instead of `scene` if `by_segments` */
     struct raster raster;
-    struct band_names names; /* of the last search */
-    struct also_shown also[ALSO_SHOWN_MAX];
+    struct band_names names;  /* of the last search */
+    struct also_finding also; /* of the window and the moment that were asked for last */
     struct page_sums sums[PAGE_SLOTS];
     enum compare_by within_by; /* sums cover only the group `within_key` of this kind, if `is_within` */
     uint32_t within_key;
@@ -238,8 +234,12 @@ struct page_view {
     uint64_t *lit;        /* bitmap of the highlighted allocations, if is_lit */
     uint64_t *only;       /* bitmap of the search's matches in `keep`, if is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
-    bool parted; /* bands of the last drawing were high enough to be told apart */
-    bool fitted; /* the window had a vertical scale of its own */
+    bool parted;     /* bands of the last drawing were high enough to be told apart */
+    bool also_found; /* `also` is complete */
+    bool fitted;     /* the window had a vertical scale of its own */
+    bool dense;      /* its bands were too thin to be told apart */
+    /* what is laid out of the request, anew after each change of what is shown */
+    enum { LAID_NOTHING, LAID_BANDS, LAID_ALL } laid;
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     struct areas areas;
@@ -267,6 +267,9 @@ struct page_device *session_device_built(struct page_session *session, uint32_t 
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
 
+/* Forgets which call sites the picture shows besides the list. */
+void view_also_forget(struct page_view *view);
+
 /* The column that sums by an enum compare_by read. False: no memory. */
 bool session_column(struct page_session *session, struct page_device *device, uint32_t by,
                     const uint8_t **column);
@@ -274,8 +277,8 @@ bool session_column(struct page_session *session, struct page_device *device, ui
 /* The device's recording replayed, which is done once. NULL: no memory. */
 const struct replay *session_replay(struct page_session *session, struct page_device *device);
 
-/* The device's segments as bands, made once. False: no memory. */
-bool device_bands(struct page_session *session, struct page_device *device);
+/* Makes the device's segments as bands, once, a step at a time. PAYLOAD_MORE: call it again; 0 or PAYLOAD_NO_MEMORY. */
+i32 device_bands_step(struct page_session *session, struct page_device *device);
 
 /* Makes the device's segments over time unless they are there. False: no memory. */
 bool device_segments(struct page_session *session, struct page_device *device);

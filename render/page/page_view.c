@@ -25,7 +25,7 @@ static void view_forget(struct page_view *view) {
     view->matching = (struct matching){0};
     view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
     view->held = (struct held){0};
-    view->n_also = view->also_end = 0;
+    view_also_forget(view);
 }
 
 static void view_show(struct page_view *view, uint32_t index) {
@@ -36,6 +36,7 @@ static void view_show(struct page_view *view, uint32_t index) {
     scene_init(&view->scene, view_timeline(view), page_heap());
     view->banded = (struct scene){0};
     view->by_segments = false;
+    view->laid = LAID_NOTHING;
 }
 
 place view_new(place session_place, u32 device) {
@@ -58,6 +59,7 @@ place view_new(place session_place, u32 device) {
     arena_init(&view->beside.holding, host, SIZE_MAX);
     arena_init(&view->beside.laying, host, SIZE_MAX);
     arena_init(&view->listing, host, SIZE_MAX);
+    arena_init(&view->looking, host, SIZE_MAX);
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
         arena_init(&view->sums[slot].arena, host, SIZE_MAX);
     raster_init(&view->raster, host);

@@ -327,7 +327,10 @@ static bool bands_find(struct chart_asked *asked, struct chart_input *input, str
     asked->shadow.devices = &asked->as_allocations;
     asked->shadow.n_devices = 1;
     input->bands = &asked->bands;
-    return timeline_like(&asked->bands, input->timeline, &asked->shadow, arena);
+    for (uint32_t step = 0; step < TIMELINE_LIKE_STEPS; step++)
+        if (!timeline_like_step(&asked->bands, input->timeline, &asked->shadow, step, arena))
+            return false;
+    return true;
 }
 
 /* ---- a comparison ---- */

@@ -1,6 +1,8 @@
 /* Call sites that the picture shows and the legend does not list (layout/also_shown.h). */
 #include "render/png/chart_maker.h"
 
+#include <string.h>
+
 #include "base/format.h"
 #include "render/png/chart_groups.h"
 
@@ -16,12 +18,20 @@ static unsigned unit_of(const struct chart_maker *maker) {
 
 bool chart_also_find(struct chart_maker *maker) {
     const struct chart_window *window = &maker->in->window;
+    struct arena scratch;
+    struct also_finding finding = {.timeline = maker->in->timeline,
+                                   .keep = chart_keep(maker->in),
+                                   .arena = &scratch,
+                                   .first = window->first_moment,
+                                   .end = window->end_moment,
+                                   .moment = maker->in->moment};
     bool done = true;
-    maker->n_also = 0;
+    arena_init(&scratch, maker->out->arena.host, SIZE_MAX);
     if (maker->in->options->color_by == COLOR_BY_SITE && !maker->out->plot_is_text)
-        done = also_shown_find(maker->in->timeline, chart_keep(maker->in), window->first_moment,
-                               window->end_moment, maker->in->moment, &maker->out->arena, maker->also,
-                               &maker->n_also);
+        done = also_shown_find(&finding);
+    arena_release(&scratch);
+    maker->n_also = finding.count;
+    memcpy(maker->also, finding.also, sizeof maker->also);
     maker->unit = unit_of(maker);
     return done;
 }

@@ -9,7 +9,8 @@ function draw(view, { from, to, color }) {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [400, 150];
     const top = view.c.headroom(-1, view.facts.events, 0);
-    const { image } = view.draw({ axis: 0, from, to, width: 400, height: 150, bottom_bytes: 0, top_bytes: top, flags: 4, color_by: color, capacity_bytes: 0 });
+    view.request({ axis: 0, from, to, width: 400, height: 150, bottom_bytes: 0, top_bytes: top, flags: 4, color_by: color, capacity_bytes: 0 });
+    const image = view.image(view.c.draw(), 400, 150);
     canvas.getContext("2d")?.putImageData(image, 0, 0);
     document.body.append(canvas);
     let hash = 2166136261;

@@ -77,11 +77,12 @@ static void test_what_a_list_lacks_is_found(void **state) {
         struct timeline *timeline = &recording->timeline;
         uint32_t first = round % 3 == 0 ? 0 : dice_below(&dice, EVENTS / 2),
                  end = first + 1 + dice_below(&dice, EVENTS - first);
-        uint32_t moment = first + dice_below(&dice, end - first), count;
-        struct also_shown also[ALSO_SHOWN_MAX];
-        assert_true(also_shown_find(timeline, NULL, first, end, moment, &recording->arena, also, &count));
-        also_check(timeline, first, end, moment, also, count);
-        found += count;
+        uint32_t moment = first + dice_below(&dice, end - first);
+        struct also_finding finding = {
+            .timeline = timeline, .arena = &recording->arena, .first = first, .end = end, .moment = moment};
+        assert_true(also_shown_find(&finding));
+        also_check(timeline, first, end, moment, finding.also, finding.count);
+        found += finding.count;
         recording_close(recording);
     }
     assert_true(found > 60);
