@@ -180,10 +180,10 @@ void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes) {
     return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
 }
 
-bool arena_columns(struct arena *arena, uint64_t count, const struct arena_place *places) {
+bool arena_columns(struct arena *arena, uint64_t count, bool zeroed, const struct arena_place *places) {
     bool done = true;
     for (; places->column != NULL; places++) {
-        struct arena_column *items = arena_column(arena, count, places->item_nbytes);
+        struct arena_column *items = (zeroed ? arena_zeros : arena_column)(arena, count, places->item_nbytes);
         bytes_copy(places->column, &items, sizeof items);
         done = items != NULL && done;
     }

@@ -66,8 +66,9 @@ struct arena_place {
     size_t item_nbytes;
 };
 
-/* Makes columns of `count` items each, as arena_column does, up to a place of NULL. False: one of them is NULL. */
-bool arena_columns(struct arena *arena, uint64_t count, const struct arena_place *places);
+/* Makes columns of `count` items each, as arena_column does (`zeroed`: as arena_zeros), up to a place of NULL. False: one
+ * of them is NULL. */
+bool arena_columns(struct arena *arena, uint64_t count, bool zeroed, const struct arena_place *places);
 
 /* The above for columns that are lvalues of their own types: they derive place and item size from them. The last two take
  * one to ten columns. */
@@ -76,8 +77,11 @@ bool arena_columns(struct arena *arena, uint64_t count, const struct arena_place
 #define ARENA_TRIM(arena, column, capacity, count) \
     arena_trim((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_DROP(arena, ...) arena_drop((arena), (void *const[]){ARENA_EACH(ARENA_AT, __VA_ARGS__), NULL})
-#define ARENA_COLUMNS(arena, count, ...) \
-    arena_columns((arena), (count),      \
+#define ARENA_COLUMNS(arena, count, ...)   \
+    arena_columns((arena), (count), false, \
+                  (const struct arena_place[]){ARENA_EACH(ARENA_SIZED, __VA_ARGS__), {NULL, 0}})
+#define ARENA_ZEROS(arena, count, ...)    \
+    arena_columns((arena), (count), true, \
                   (const struct arena_place[]){ARENA_EACH(ARENA_SIZED, __VA_ARGS__), {NULL, 0}})
 
 #define ARENA_AT(column) &(column)

@@ -3,6 +3,7 @@
 #include "analysis/loop/copies.h"
 #include "analysis/loop/frame_bits.h"
 #include "analysis/loop/older.h"
+#include "base/bits.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -75,7 +76,7 @@ enum {
     GRAPH_LEAST = 8 /* a last operator holds two or three of its inputs, a graph hundreds */
 };
 
-/* Not judged yet: will be as most of the same stack. */
+/* Not judged yet: it will get the category of most allocations with its stack. */
 #define CATEGORY_OPEN CATEGORY_COUNT
 
 /* Forward allocations that a turn's graph may hold, in runs without backward. */
@@ -115,7 +116,7 @@ static enum category open_as(struct judge *judge, uint32_t allocation, enum cate
     return CATEGORY_OTHER;
 }
 
-/* CATEGORY_COUNT: the context does not name one. */
+/* The category that the allocation's context names; CATEGORY_COUNT: it names none. */
 static enum category category_of_context(struct judge *judge, uint32_t allocation) {
     const struct trace *trace = judge->timeline->trace;
     struct text text =
@@ -182,7 +183,7 @@ static enum category category_of_backward(struct judge *judge, uint32_t allocati
 
 /* ---- born on the forward side ---- */
 
-/* The first out-of-memory error at or after an event frees what would have lived longer. */
+/* Did an out-of-memory error free it? The first error after its birth frees what would have lived longer. */
 static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
     const struct device_trace *device = judge->timeline->device;
     uint32_t birth = judge->allocations->birth[allocation];
@@ -291,7 +292,7 @@ static void majority_vote(struct majority *majority, enum category category, uin
         majority->votes--;
 }
 
-/* Finds sizes of the model's parameters; older memory may be one. False: no memory. */
+/* Collects the sizes that a parameter may have: those of parameters, and of older memory. False: no memory. */
 static bool weights_find(struct judge *judge, struct arena *arena) {
     uint32_t count = 0, first = judge->runs->first_allocation;
     for (uint32_t i = 0; i < judge->allocations->count; i++)
@@ -380,8 +381,8 @@ static enum category category_of_last(const struct judge *judge, const struct ph
     return own->votes > 0 ? (enum category)own->category : CATEGORY_TEMPORARY;
 }
 
-/* Settles the end of a backward: as most of the same stack in the same run. The run's own allocations are judged
- * already. */
+/* Gives the open allocations at the end of a backward the category of most with their stack in the same run. The others
+ * of the run are judged already. */
 static void backward_settle(struct judge *judge, const struct phase_run *run, uint32_t nth,
                             struct majority *majority) {
     uint32_t first_allocation = judge->runs->first_allocation;
@@ -420,7 +421,7 @@ static uint64_t *open_stacks(const struct judge *judge, struct arena *arena) {
     uint64_t *bits = arena_bits(arena, judge->timeline->trace->stacks.count);
     for (uint32_t i = judge->runs->first_allocation; bits != NULL && i < judge->allocations->count; i++)
         if (judge->category[i] == CATEGORY_OPEN)
-            bits[judge->allocations->stack[i] / 64] |= UINT64_C(1) << judge->allocations->stack[i] % 64;
+            bits_add(bits, judge->allocations->stack[i]);
     return bits;
 }
 
@@ -432,8 +433,8 @@ static bool open_settle(struct judge *judge, struct majority *majority, struct a
     if (is_open == NULL)
         return false;
     for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
-        if ((is_open[allocations->stack[i] / 64] >> allocations->stack[i] % 64 & 1) != 0 &&
-            judge->category[i] != CATEGORY_OPEN && judge->category[i] != CATEGORY_OTHER)
+        if (bits_has(is_open, allocations->stack[i]) && judge->category[i] != CATEGORY_OPEN &&
+            judge->category[i] != CATEGORY_OTHER)
             majority_vote(&majority[slot_of(judge, i)], judge->category[i], 0);
     ARENA_DROP(arena, is_open);
     for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
@@ -449,7 +450,6 @@ static bool open_settle(struct judge *judge, struct majority *majority, struct a
 static void held_measure(struct judge *judge) {
     const struct phase_runs *runs = judge->runs;
     struct held *whole = &judge->held[judge->turns->count];
-    bytes_zero(judge->held, ((size_t)judge->turns->count + 1) * sizeof *judge->held);
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = runs->first_allocation; i < judge->allocations->count; i++) {
             if (runs->letter[i] != PHASE_FORWARD)
@@ -493,7 +493,7 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
                             .turns = turns,
                             .category = category,
                             .reason = reason,
-                            .held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge->held),
+                            .held = arena_zeros(arena, (uint64_t)turns->count + 1, sizeof *judge->held),
                             .first_forward = UINT32_MAX,
                             .never = timeline->n_moments};
     if (judge->held == NULL)

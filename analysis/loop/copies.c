@@ -3,6 +3,7 @@
 #include "analysis/loop/category.h"
 #include "analysis/loop/frame_bits.h"
 #include "analysis/loop/size_set.h"
+#include "base/bits.h"
 
 enum { COPY_NBYTES = 1024, BORN_BEHIND = 4 };
 
@@ -14,7 +15,7 @@ struct copying {
     const uint8_t *category;
     struct size_set sizes; /* of weights */
     uint32_t *n_weights;   /* [sizes.count] */
-    bool native;           /* a frame names it; otherwise the number has to tell too */
+    bool native;           /* a C++ frame names each copy; otherwise their number must tell too */
 };
 
 /* Older memory without a category may be a weight. */
@@ -157,7 +158,7 @@ static bool copies_mark(struct copying *copying, uint64_t *bitmap, struct arena 
             continue;
         while (stretch_next(copying, &part, true))
             for (uint32_t n = copies_of_size(copying, &part), i = part.from; i < part.from + n; i++)
-                bitmap[rows[i].value / 64] |= UINT64_C(1) << rows[i].value % 64;
+                bits_add(bitmap, rows[i].value);
     }
     ARENA_DROP(arena, rows);
     return true;
@@ -172,7 +173,7 @@ bool weight_copies_find(const struct timeline *timeline, const struct phase_runs
                               .turns = turns,
                               .category = category,
                               .native = runs->stacks != STACKS_PYTHON};
-    bool any = false; /* found by a frame, which nearly no recording has */
+    bool any = false; /* is there a stack that may make copies? Few recordings have one */
     for (uint32_t i = 0; i < timeline->trace->stacks.count && !any; i++)
         any = (runs->stack_bits[i] & (copying.native ? BIT_CAST : BIT_FORWARD)) != 0;
     if (!any)

@@ -2,7 +2,6 @@
 
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
-#include "base/numbers.h"
 
 const char *older_source_name(enum older_source source) {
     static const char *const names[] = {
@@ -14,7 +13,7 @@ const char *older_source_name(enum older_source source) {
 
 /* Allocations that one backward keeps, or that one line makes in one run of the optimizer. */
 struct group {
-    uint32_t run, slot; /* of runs, and, in an optimizer's run, of stacks */
+    uint32_t run, slot; /* the run, and in an optimizer's run the slot of the line's stack */
     uint64_t bytes;
 };
 
@@ -49,7 +48,7 @@ static void gradients_find(const struct naming *naming, struct group *best) {
 
 /* Bytes of each stack in the current run. */
 struct stack_sum {
-    uint32_t run, n_sizes; /* run: + 1; n_sizes: how many of the wanted sizes it has */
+    uint32_t run; /* + 1 */
     uint64_t bytes;
 };
 
@@ -92,10 +91,9 @@ static bool group_sizes(const struct naming *naming, const struct group *group, 
     return done;
 }
 
-/* One line may make two allocations for each parameter, as foreach does; another line that has all of its sizes but
- * fewer bytes makes one. Each stack's sizes are counted in its largest run. False: no memory. */
-static bool optimizer_narrow(const struct naming *naming, struct stack_sum *sums, struct group *best,
-                             struct arena *arena) {
+/* Chooses a line that makes one allocation for each parameter. The line with the most bytes may make two, as foreach
+ * does; another line of the run with all of its sizes but fewer bytes makes one. False: no memory. */
+static bool optimizer_narrow(const struct naming *naming, struct group *best, struct arena *arena) {
     const struct phase_runs *runs = naming->runs;
     struct size_set wanted;
     if (!group_sizes(naming, best, &wanted, arena))
@@ -104,7 +102,6 @@ static bool optimizer_narrow(const struct naming *naming, struct stack_sum *sums
     bool done = seen != NULL;
     const struct phase_run *run = &runs->run[best->run];
     struct group own = {.run = best->run};
-    bytes_zero(sums, (size_t)runs->slots.count * sizeof *sums);
     struct sort_row *rows, *spare;
     done = ARENA_COLUMNS(arena, (uint64_t)run->last - run->first + 1, rows, spare) && done;
     uint32_t n = 0;
@@ -147,10 +144,9 @@ static bool source_find(struct naming *naming, struct group *gradients, struct g
     const struct phase_runs *runs = naming->runs;
     struct group optimizer = {0};
     uint32_t n_backward = 0;
-    struct stack_sum *sums = arena_column(arena, runs->slots.count, sizeof *sums);
+    struct stack_sum *sums = arena_zeros(arena, runs->slots.count, sizeof *sums);
     if (sums == NULL)
         return false;
-    bytes_zero(sums, (size_t)runs->slots.count * sizeof *sums);
     for (uint32_t r = 0; r < runs->count; r++)
         n_backward += runs->run[r].side == SIDE_BACKWARD;
     naming->has_backward = n_backward > 0;
@@ -160,7 +156,7 @@ static bool source_find(struct naming *naming, struct group *gradients, struct g
     bool cut = n_backward == 1 && naming->begins_backward;
     bool done = true;
     if (optimizer.bytes != 0 && (gradients->bytes == 0 || cut || optimizer.bytes / 4 >= gradients->bytes))
-        done = optimizer_narrow(naming, sums, &optimizer, arena);
+        done = optimizer_narrow(naming, &optimizer, arena);
     bool added = optimizer.bytes / 4 >= gradients->bytes && optimizer.bytes > gradients->bytes * 4;
     if (gradients->bytes != 0 && !cut && !added)
         older->source = OLDER_GRADIENTS;
@@ -177,8 +173,7 @@ static bool source_find(struct naming *naming, struct group *gradients, struct g
 
 static void group_count(struct naming *naming, const struct group *group, uint32_t *counts) {
     for (uint32_t k = group_next(naming, group, 0); k != UINT32_MAX; k = group_next(naming, group, k + 1)) {
-        uint32_t at =
-            size_set_at(&naming->sizes, naming->allocations->size[naming->runs->first_allocation + k]);
+        uint32_t at = size_at(naming, naming->runs->first_allocation + k);
         counts[at] += at != SIZE_NONE;
     }
 }
@@ -207,18 +202,11 @@ static bool sizes_collect(struct naming *naming, const struct group *gradients, 
     return done;
 }
 
-static uint32_t *counts_make(struct naming *naming, struct arena *arena) {
-    return arena_zeros(arena, naming->sizes.count, sizeof(uint32_t));
-}
-
 static bool counts_fill(struct naming *naming, const struct group *gradients, const struct group *chosen,
                         struct arena *arena) {
     if (!sizes_collect(naming, gradients, chosen, arena) ||
-        (naming->parameters = counts_make(naming, arena)) == NULL ||
-        (naming->gradients = counts_make(naming, arena)) == NULL ||
-        (naming->held = counts_make(naming, arena)) == NULL ||
-        (naming->states = counts_make(naming, arena)) == NULL ||
-        (naming->carry = counts_make(naming, arena)) == NULL)
+        !ARENA_ZEROS(arena, naming->sizes.count, naming->parameters, naming->gradients, naming->held,
+                     naming->states, naming->carry))
         return false;
     group_count(naming, gradients, naming->gradients);
     if (naming->source != OLDER_NONE)
@@ -239,7 +227,7 @@ static void recorded_count(struct naming *naming) {
                        naming->allocations->request[i] >= turns->turn[next].begin_moment;
         if (!carried && category != CATEGORY_OPTIMIZER_STATE)
             continue;
-        uint32_t at = size_set_at(&naming->sizes, naming->allocations->size[i]);
+        uint32_t at = size_at(naming, i);
         if (at == SIZE_NONE)
             continue;
         naming->states[at] += category == CATEGORY_OPTIMIZER_STATE;
@@ -296,7 +284,7 @@ static struct sort_row *unnamed_rows(struct naming *naming, bool freed, uint32_t
 static void held_count(struct naming *naming) {
     for (uint32_t i = 0; i < naming->runs->first_allocation; i++)
         if (!is_freed(naming, i))
-            naming->held[size_set_at(&naming->sizes, naming->allocations->size[i])]++;
+            naming->held[size_at(naming, i)]++;
 }
 
 static void named_sum(const struct naming *naming, struct older *older) {

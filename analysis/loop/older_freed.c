@@ -7,7 +7,7 @@
 
 enum { IN_FLIGHT = 32, GRAPH_LEAST = 8 };
 
-/* Frees between the same two allocations: rows [from, to). */
+/* Older allocations that are freed between the same two recorded ones: rows [from, to). */
 struct gap {
     const struct sort_row *rows;
     uint32_t from, to;
@@ -15,10 +15,6 @@ struct gap {
     enum run_side side; /* of the last of these */
     bool first;         /* there are none before them */
 };
-
-static uint32_t size_at(struct naming *naming, uint32_t allocation) {
-    return size_set_at(&naming->sizes, naming->allocations->size[allocation]);
-}
 
 static uint32_t free_bits(const struct naming *naming, uint32_t allocation) {
     bool known = (naming->allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) != 0;

@@ -1,6 +1,7 @@
 /* Names older memory that is alive at the end: copies of the parameters, by their sizes. */
 #include "analysis/loop/copies.h"
 #include "analysis/loop/older_internal.h"
+#include "base/bits.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
 
@@ -17,11 +18,10 @@ enum {
 static void rows_count(struct naming *naming, struct held_rows *rows) {
     for (uint32_t i = 0; i < rows->count; i++) {
         uint32_t allocation = rows->row[i].value;
-        uint64_t size = naming->allocations->size[allocation];
-        if (size == WORKSPACE_NBYTES)
+        if (naming->allocations->size[allocation] == WORKSPACE_NBYTES)
             name_as(naming, allocation, CATEGORY_WORKSPACE, REASON_BY_SIZE);
         else
-            rows->of_size[size_set_at(&naming->sizes, size)]++;
+            rows->of_size[size_at(naming, allocation)]++;
     }
 }
 
@@ -190,7 +190,7 @@ static bool passes_mark(struct naming *naming, const struct held_rows *rows, uin
     uint32_t n_rest = 0, capacity = 0;
     for (uint32_t i = naming->runs->first_allocation; i < allocations->count; i++) {
         uint8_t category = naming->category[i];
-        bool cast = (casts[i / 64] >> i % 64 & 1) != 0;
+        bool cast = bits_has(casts, i);
         uint64_t size = allocations->size[i];
         for (uint32_t times = 2; cast && times <= 4; times += 2) {
             uint32_t weight = size <= UINT64_MAX / 4 ? size_set_at(&naming->sizes, size * times) : SIZE_NONE;
@@ -245,18 +245,16 @@ static void forward_only_name(struct naming *naming, const struct held_rows *row
 
 bool held_name(struct naming *naming, const struct sort_row *row, uint32_t count, uint32_t *copies,
                struct arena *arena) {
-    struct held_rows rows = {row, count, arena_column(arena, naming->sizes.count, sizeof *rows.of_size)};
-    uint8_t *mark = arena_column(arena, naming->sizes.count, 1);
+    struct held_rows rows = {row, count, NULL};
+    uint8_t *mark;
     bool sizes_known = naming->source != OLDER_NONE,
          total = naming->timeline->trace->kind ==
                  TRACE_KINETO, /* it has one sum for older memory, which fits no size */
         forward_only =
             !sizes_known && !total && !naming->has_backward && phase_runs_has_forward(naming->runs),
          done = true;
-    if (rows.of_size == NULL || mark == NULL)
+    if (!ARENA_ZEROS(arena, naming->sizes.count, rows.of_size, mark))
         return false;
-    bytes_zero(rows.of_size, (size_t)naming->sizes.count * sizeof *rows.of_size);
-    bytes_zero(mark, naming->sizes.count);
     if (sizes_known || forward_only || naming->has_backward)
         rows_count(naming, &rows);
     if (count > 0 && naming->has_backward && !naming->zero_grad_seen)

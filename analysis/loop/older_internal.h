@@ -23,6 +23,11 @@ struct naming {
     bool has_backward, begins_backward, zero_grad_seen;
 };
 
+/* The index of an allocation's size; SIZE_NONE: it has another. */
+static inline uint32_t size_at(struct naming *naming, uint32_t allocation) {
+    return size_set_at(&naming->sizes, naming->allocations->size[allocation]);
+}
+
 /* Is its category unknown? */
 static inline bool is_unnamed(const struct naming *naming, uint32_t allocation) {
     return naming->category[allocation] == CATEGORY_OTHER &&
@@ -50,10 +55,10 @@ struct held_rows {
 static inline uint32_t held_run(struct naming *naming, const struct held_rows *rows, uint32_t from,
                                 uint32_t *to) {
     const uint64_t *size = naming->allocations->size;
-    uint64_t own = size[rows->row[from].value];
-    for (*to = from; *to < rows->count && size[rows->row[*to].value] == own; (*to)++)
+    uint32_t first = rows->row[from].value;
+    for (*to = from; *to < rows->count && size[rows->row[*to].value] == size[first]; (*to)++)
         continue;
-    return size_set_at(&naming->sizes, own);
+    return size_at(naming, first);
 }
 
 enum { WORTH_NBYTES = 1024 /* smaller ones are many, with few sizes */ };

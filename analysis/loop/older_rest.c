@@ -22,8 +22,7 @@ static uint32_t *backward_count(struct naming *naming, struct arena *arena) {
     }
     for (uint32_t k = longest != NULL ? longest->first : 1, last = longest != NULL ? longest->last : 0;
          k <= last; k++) {
-        uint32_t at =
-            size_set_at(&naming->sizes, naming->allocations->size[naming->runs->first_allocation + k]);
+        uint32_t at = size_at(naming, naming->runs->first_allocation + k);
         if (at != SIZE_NONE)
             made[at]++;
     }
@@ -94,7 +93,7 @@ static void rest_count(struct naming *naming, const struct held_rows *rows) {
     bytes_zero(rows->of_size, (size_t)naming->sizes.count * sizeof *rows->of_size);
     for (uint32_t i = 0; i < rows->count; i++)
         if (is_unnamed(naming, rows->row[i].value))
-            rows->of_size[size_set_at(&naming->sizes, naming->allocations->size[rows->row[i].value])]++;
+            rows->of_size[size_at(naming, rows->row[i].value)]++;
 }
 
 /* The number of copies twice the parameters' size: at most the 32-bit weights and Adam's two states. */
@@ -204,13 +203,13 @@ static bool frozen_name(struct naming *naming, const struct held_rows *rows, str
         return false;
     for (uint32_t i = naming->runs->first_allocation; i < naming->allocations->count; i++) {
         uint32_t at = naming->category[i] == CATEGORY_ACTIVATION || naming->category[i] == CATEGORY_RESULT
-                          ? size_set_at(&naming->sizes, naming->allocations->size[i])
+                          ? size_at(naming, i)
                           : SIZE_NONE;
         if (at != SIZE_NONE)
             made[at] = 1;
     }
     for (uint32_t i = 0; i < rows->count; i++) {
-        uint32_t at = size_set_at(&naming->sizes, naming->allocations->size[rows->row[i].value]);
+        uint32_t at = size_at(naming, rows->row[i].value);
         if (is_unnamed(naming, rows->row[i].value) && naming->parameters[at] == 0 && made[at] == 0)
             name_as(naming, rows->row[i].value, CATEGORY_PARAMETER, REASON_BY_SIZE);
     }

@@ -11,6 +11,21 @@ const char *span_kind_name(enum span_kind kind) {
     return names[kind];
 }
 
+struct span span_make(const struct timeline *timeline, enum span_kind kind, uint32_t from, uint32_t end,
+                      uint32_t name) {
+    uint32_t peak = timeline_peak_in(timeline, from, end);
+    return (struct span){.from_moment = from,
+                         .to_moment = end - 1,
+                         .peak_moment = peak,
+                         .step = SPAN_NO_STEP,
+                         .name = name,
+                         .kind = (uint8_t)kind,
+                         .begin_known = true,
+                         .begin_bytes = timeline->live[from - 1],
+                         .peak_bytes = timeline->live[peak],
+                         .end_bytes = timeline->live[end - 1]};
+}
+
 struct span_list {
     struct spans *spans;
     const struct timeline *timeline;
@@ -36,17 +51,8 @@ static void span_add(struct span_list *list, enum span_kind kind, uint32_t from,
         list->failed = true;
         return;
     }
-    uint32_t peak = timeline_peak_in(timeline, from, end);
-    spans->span[spans->count++] = (struct span){.from_moment = from,
-                                                .to_moment = end - 1,
-                                                .peak_moment = peak,
-                                                .step = step,
-                                                .name = name,
-                                                .kind = (uint8_t)kind,
-                                                .begin_known = true,
-                                                .begin_bytes = timeline->live[from - 1],
-                                                .peak_bytes = timeline->live[peak],
-                                                .end_bytes = timeline->live[end - 1]};
+    spans->span[spans->count] = span_make(timeline, kind, from, end, name);
+    spans->span[spans->count++].step = step;
 }
 
 bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct timeline *timeline,

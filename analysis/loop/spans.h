@@ -32,6 +32,10 @@ struct spans {
     struct span *span;        /* by rising begin; annotations last */
 };
 
+/* The span of the moments [from, end) of a timeline, 0 < from < end, of no step and with a known begin. O(log n). */
+struct span span_make(const struct timeline *timeline, enum span_kind kind, uint32_t from, uint32_t end,
+                      uint32_t name);
+
 /* "forward", for JSON and for people. */
 const char *span_kind_name(enum span_kind kind);
 

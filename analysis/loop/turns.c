@@ -1,7 +1,6 @@
 #include "analysis/loop/turns_internal.h"
 
 #include "analysis/loop/marks.h"
-#include "base/bytes.h"
 #include "base/search.h"
 
 /* ---- helpers ---- */
@@ -172,10 +171,9 @@ static uint32_t first_begin(const struct phase_runs *runs, const struct timeline
     const uint32_t *stack = timeline->device->allocations.stack + runs->first_allocation;
     const uint8_t *letter = runs->letter + runs->first_allocation;
     uint32_t n_stacks = timeline->trace->stacks.count, begin = 0;
-    uint8_t *again = arena_column(arena, n_stacks, sizeof *again);
+    uint8_t *again = arena_zeros(arena, n_stacks, sizeof *again);
     if (again == NULL)
         return UINT32_MAX;
-    bytes_zero(again, n_stacks);
     for (uint32_t k = first_end; k < runs->n_allocations; k++)
         again[stack[k]] = 1;
     while (begin < first_end && letter[begin] == PHASE_HOST)
@@ -198,10 +196,9 @@ bool begins_move(const struct phase_runs *runs, const struct timeline *timeline,
                  uint32_t count, uint32_t last, struct arena *arena) {
     const uint32_t *stack = timeline->device->allocations.stack + runs->first_allocation;
     const uint8_t *letter = runs->letter + runs->first_allocation;
-    uint8_t *behind = arena_column(arena, timeline->trace->stacks.count, sizeof *behind);
+    uint8_t *behind = arena_zeros(arena, timeline->trace->stacks.count, sizeof *behind);
     if (behind == NULL)
         return false;
-    bytes_zero(behind, timeline->trace->stacks.count);
     for (uint32_t k = last; k < runs->n_allocations; k++)
         behind[stack[k]] = 1;
     for (uint32_t i = 1; i < count; i++)
@@ -235,9 +232,8 @@ static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, co
 static bool turns_of_runs(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                           bool has_backward, struct arena *arena) {
     uint64_t most = (uint64_t)runs->count + timeline->trace->n_annotations + 1;
-    struct turn_ends own = {.end = arena_column(arena, most, sizeof(uint32_t))};
-    struct turn_ends marks = {.end = arena_column(arena, most, sizeof(uint32_t))};
-    bool done = own.end != NULL && marks.end != NULL;
+    struct turn_ends own = {0}, marks = {0};
+    bool done = ARENA_COLUMNS(arena, most, own.end, marks.end);
     if (!done)
         return false;
     ends_of_optimizer(&own, runs);

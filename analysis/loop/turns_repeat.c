@@ -126,7 +126,8 @@ static bool key_is_of_loading(const struct sequence *sequence, uint32_t key, uin
            sequence->at[sequence->start[key + 1] - 1] < sequence->first_forward;
 }
 
-/* From one distance before the anchor on, do nearly all keys come so often, or in multiples of it? */
+/* Do nearly all keys, from one distance before the anchor on, come as often as there are turns, or in multiples of
+ * that? */
 static bool turns_fit(const struct sequence *sequence, uint32_t anchor, uint32_t turns) {
     uint32_t first = sequence->at[sequence->start[anchor]], mean = mean_distance(sequence, anchor);
     uint32_t from = first > mean ? first - mean : 0;
@@ -279,12 +280,9 @@ struct anchor {
 static bool anchor_find(const struct sequence *sequence, struct anchor *anchor, struct arena *arena) {
     uint32_t n = sequence->n_stacks, n_rows, tried = 0;
     struct sort_row *rows = regular_keys(sequence, &n_rows, arena);
-    struct forward_tree tree = {.node = arena_column(arena, n, sizeof(uint32_t)),
-                                .n_again = arena_column(arena, n, sizeof(uint32_t)),
-                                .rare = arena_column(arena, n, 1)};
-    uint32_t *chain = arena_column(arena, n, sizeof *chain);
-    bool done = rows != NULL && tree.node != NULL && tree.n_again != NULL && tree.rare != NULL &&
-                chain != NULL &&
+    struct forward_tree tree;
+    uint32_t *chain;
+    bool done = ARENA_COLUMNS(arena, n, tree.node, tree.n_again, tree.rare, chain) && rows != NULL &&
                 python_keys_find(sequence->timeline->trace, sequence->runs->frame_bits,
                                  sequence->runs->stack_bits, tree.node, arena);
     for (uint32_t i = 0; done && i < n_rows && anchor->turns == 0 && tried < CANDIDATES_MOST; i++) {

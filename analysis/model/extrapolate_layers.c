@@ -26,11 +26,9 @@ struct queues {
 
 static bool queues_init(struct queues *queues, uint32_t n_classes, uint32_t n_allocations,
                         struct arena *arena) {
-    *queues = (struct queues){.of_class = arena_column(arena, n_classes, sizeof *queues->of_class),
-                              .older = arena_column(arena, n_allocations, sizeof *queues->older),
-                              .newer = arena_column(arena, n_allocations, sizeof *queues->newer),
-                              .most_steps = (uint64_t)n_allocations * 256 + 10000000};
-    if (queues->of_class == NULL || queues->older == NULL || queues->newer == NULL)
+    *queues = (struct queues){.most_steps = (uint64_t)n_allocations * 256 + 10000000};
+    if (!ARENA_COLUMNS(arena, n_classes, queues->of_class) ||
+        !ARENA_COLUMNS(arena, n_allocations, queues->older, queues->newer))
         return false;
     for (uint32_t i = 0; i < n_classes; i++)
         queues->of_class[i] = (struct queue){NOBODY, NOBODY, 0};
@@ -410,12 +408,6 @@ static struct extent_of_made extent_find(struct building *building) {
     return extent;
 }
 
-static bool allocations_room(struct allocations *allocations, uint64_t count, struct arena *arena) {
-    return ARENA_COLUMNS(arena, count, allocations->birth, allocations->death, allocations->request,
-                         allocations->size, allocations->address, allocations->stack, allocations->context,
-                         allocations->stream, allocations->pool, allocations->flags);
-}
-
 /* Makes a device without segments and blocks, since nothing was ever reserved for it. */
 static void device_set(struct building *building, const struct extent_of_made *extent, uint32_t older) {
     const struct program *large = building->alignment.large.program;
@@ -439,17 +431,14 @@ static void device_set(struct building *building, const struct extent_of_made *e
 static bool room_make(struct building *building, const struct extent_of_made *extent) {
     struct extrapolation *extrapolation = building->extrapolation;
     struct arena *arena = building->arena;
-    uint32_t n_allocations = extrapolation->device.allocations.count, n_groups = (uint32_t)extent->n_groups;
+    struct allocations *made = &extrapolation->device.allocations;
     struct releases *releases = &extrapolation->program.releases;
-    extrapolation->program.op = arena_column(arena, extent->n_ops, sizeof *extrapolation->program.op);
-    extrapolation->device.segment_events =
-        arena_column(arena, n_groups, sizeof *extrapolation->device.segment_events);
-    releases->group = arena_column(arena, n_groups, sizeof *releases->group);
-    releases->count = releases->n_of_cause[RELEASE_EXPLICIT] = n_groups;
-    return extrapolation->program.op != NULL && extrapolation->device.segment_events != NULL &&
-           releases->group != NULL &&
-           allocations_room(&extrapolation->device.allocations, n_allocations, arena) &&
-           queues_init(&building->queues, building->alignment.n_classes, n_allocations, building->scratch);
+    releases->count = releases->n_of_cause[RELEASE_EXPLICIT] = (uint32_t)extent->n_groups;
+    return ARENA_COLUMNS(arena, extent->n_ops, extrapolation->program.op) &&
+           ARENA_COLUMNS(arena, extent->n_groups, extrapolation->device.segment_events, releases->group) &&
+           ARENA_COLUMNS(arena, made->count, made->birth, made->death, made->request, made->size,
+                         made->address, made->stack, made->context, made->stream, made->pool, made->flags) &&
+           queues_init(&building->queues, building->alignment.n_classes, made->count, building->scratch);
 }
 
 /* False: no memory. Sets the reason if it is refused. */

@@ -171,11 +171,8 @@ static uint32_t first_event_since(const struct device_trace *device, uint32_t mo
 static bool pieces_init(struct pieces *pieces, uint64_t n_ranges, struct arena *arena,
                         struct sort_row **rows) {
     uint64_t n = n_ranges * 2 + 2;
-    *pieces = (struct pieces){.edge = arena_column(arena, n, sizeof *pieces->edge),
-                              .owner = arena_column(arena, n, sizeof *pieces->owner),
-                              .next = arena_column(arena, n, sizeof *pieces->next)};
     *rows = arena_column(arena, n * 2, sizeof **rows); /* the second half is for the sort */
-    return pieces->edge != NULL && pieces->owner != NULL && pieces->next != NULL && *rows != NULL &&
+    return ARENA_COLUMNS(arena, n, pieces->edge, pieces->owner, pieces->next) && *rows != NULL &&
            n <= UINT32_MAX;
 }
 

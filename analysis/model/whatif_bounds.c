@@ -148,10 +148,10 @@ static bool pack(const struct program *program, uint64_t small_bytes, uint64_t *
     *packed_bytes = 0;
     if (count >= WHATIF_PACKED_MAX)
         return true;
-    struct packed *items = arena_column(arena, count, sizeof *items);
-    struct packing packing = {.placed = arena_column(arena, count, sizeof *packing.placed)};
+    struct packed *items;
+    struct packing packing = {0};
     struct sort_row *rows = arena_column(arena, (uint64_t)count * 2, sizeof *rows);
-    bool done = items != NULL && packing.placed != NULL && rows != NULL;
+    bool done = ARENA_COLUMNS(arena, count, items, packing.placed) && rows != NULL;
     uint64_t least = UINT64_MAX;
     if (done)
         (void)packed_collect(program, items);

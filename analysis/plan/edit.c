@@ -68,12 +68,9 @@ bool lives_init(struct lives *lives, const struct program *program, struct arena
     struct in_use use = {0};
     *lives = (struct lives){.program = program, .n = ops_until_failure(program) + 1};
     uint32_t n_blocks = lives->n / STATES_OF_BLOCK + 1;
-    lives->position = arena_column(arena, lives->n, sizeof *lives->position);
-    lives->curve = arena_column(arena, lives->n, sizeof *lives->curve);
-    lives->highest = arena_column(arena, n_blocks, sizeof *lives->highest);
-    if (lives->position == NULL || lives->curve == NULL || lives->highest == NULL)
+    if (!ARENA_COLUMNS(arena, lives->n, lives->position, lives->curve) ||
+        !ARENA_ZEROS(arena, n_blocks, lives->highest))
         return false;
-    bytes_zero(lives->highest, n_blocks * sizeof *lives->highest);
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         use_add(&use, allocations->size[i], 1);
     for (uint32_t i = 0; i < lives->n; i++) {
@@ -192,10 +189,9 @@ static bool cuts_gather(struct stepping *stepping, const struct edit *const *edi
     uint32_t n = 0;
     for (uint32_t e = 0; e < n_edits; e++)
         n += edits[e]->n_cuts;
-    struct plan_cut *all = arena_column(stepping->arena, n, sizeof *all);
+    struct plan_cut *all;
     struct sort_row *rows = arena_column(stepping->arena, (uint64_t)n * 2, sizeof *rows);
-    stepping->cut = arena_column(stepping->arena, n, sizeof *stepping->cut);
-    if (all == NULL || rows == NULL || stepping->cut == NULL)
+    if (!ARENA_COLUMNS(stepping->arena, n, all, stepping->cut) || rows == NULL)
         return false;
     for (uint32_t e = 0; e < n_edits; e++) {
         bytes_copy(all + stepping->n_cuts, edits[e]->cut, edits[e]->n_cuts * sizeof *all);
@@ -209,8 +205,7 @@ static bool cuts_gather(struct stepping *stepping, const struct edit *const *edi
     sort_rows(rows, rows + n, n);
     for (uint32_t i = 0; i < n; i++)
         stepping->cut[i] = all[rows[i].value];
-    ARENA_DROP(stepping->arena, all);
-    ARENA_DROP(stepping->arena, rows);
+    ARENA_DROP(stepping->arena, all, rows);
     return true;
 }
 
@@ -264,8 +259,7 @@ static bool steps_sort(struct stepping *stepping) {
     sort_rows(rows, rows + n, n);
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = stepping->step[rows[i].value];
-    ARENA_DROP(stepping->arena, rows);
-    ARENA_DROP(stepping->arena, stepping->step);
+    ARENA_DROP(stepping->arena, rows, stepping->step);
     stepping->step = sorted;
     return true;
 }

@@ -8,6 +8,7 @@
  */
 #include "analysis/plan/plan_internal.h"
 
+#include "base/bits.h"
 #include "base/bytes.h"
 
 enum {
@@ -118,7 +119,7 @@ static bool most_add(struct losing *losing, const struct phase_run *run, uint32_
         uint32_t row = losing->row[i], death = allocations->death[row];
         if (allocations->birth[row] >= backward || death < backward)
             continue;
-        losing->whole[row / 64] |= UINT64_C(1) << row % 64;
+        bits_add(losing->whole, row);
         if (death < end &&
             !edit_life(&losing->most, row, position_at(death), position_at(end), planner->arena))
             return false;
@@ -179,7 +180,7 @@ static bool parts_solve(struct losing *losing, uint64_t *size, uint32_t n, uint3
     if (!peak_find(planner, &least, failed - parts_of(failed, n), &loss->live_min[which]))
         return false;
     for (uint32_t i = 0; i < losing->n_rows; i++)
-        if (losing->whole[losing->row[i] / 64] >> losing->row[i] % 64 & 1)
+        if (bits_has(losing->whole, losing->row[i]))
             size[losing->row[i]] = allocations->size[losing->row[i]];
     losing->most.size = size;
     if (!peak_find(planner, &losing->most, 0, &loss->live_max[which]))
@@ -207,14 +208,8 @@ bool loss_find(struct planner *planner) {
     if (planner->plan->short_search || planner->plan->program->device->n_events >= POSITION_EVENTS_MAX)
         return true;
     uint64_t *size = arena_column(planner->arena, allocations->count, sizeof *size);
-    losing.whole = arena_column(planner->arena, allocations->count / 64 + (uint64_t)1, sizeof *losing.whole);
-    bool done = size != NULL && losing.whole != NULL;
-    if (done) {
-        bytes_zero(losing.whole, (allocations->count / 64 + (size_t)1) * sizeof *losing.whole);
-        done = losing_find(&losing, size);
-    }
-    ARENA_DROP(planner->arena, losing.row);
-    ARENA_DROP(planner->arena, losing.whole);
-    ARENA_DROP(planner->arena, size);
+    losing.whole = arena_bits(planner->arena, allocations->count);
+    bool done = size != NULL && losing.whole != NULL && losing_find(&losing, size);
+    ARENA_DROP(planner->arena, losing.row, losing.whole, size);
     return done;
 }
