@@ -134,11 +134,12 @@ static bool cohorts_number(const struct finder *finder, uint32_t n_rows, struct 
 }
 
 static const uint32_t *stages_of(const struct cohort_row *rows, uint32_t n_rows, struct arena *arena) {
-    struct stage_row *of = arena_column(arena, n_rows, sizeof *of);
-    uint32_t *stage = arena_column(arena, n_rows, sizeof *stage);
-    for (uint32_t i = 0; of != NULL && i < n_rows; i++)
+    struct stage_row *of;
+    uint32_t *stage;
+    bool done = ARENA_COLUMNS(arena, n_rows, of, stage);
+    for (uint32_t i = 0; done && i < n_rows; i++)
         of[i] = (struct stage_row){rows[i].step, rows[i].rank, rows[i].profile->signature};
-    return of != NULL && stage != NULL && stages_find(of, n_rows, arena, stage) ? stage : NULL;
+    return done && stages_find(of, n_rows, arena, stage) ? stage : NULL;
 }
 
 bool cohorts_find(const struct cohort_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *cohort,

@@ -3,7 +3,6 @@
 #include "analysis/compare/compare.h"
 
 #include "analysis/loop/category.h"
-#include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
 #include "layout/site.h"

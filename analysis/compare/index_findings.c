@@ -309,9 +309,9 @@ static void namesakes_mark(struct index *index, const uint32_t *of, uint32_t cou
 bool index_analyse(struct index *index) {
     struct arena scratch;
     arena_init(&scratch, arena_share(index->arena), SIZE_MAX);
-    struct outlier_row *rows = arena_column(&scratch, index->n_rows, sizeof *rows);
-    uint32_t *of = arena_column(&scratch, index->n_rows, sizeof *of), count = 0;
-    bool done = rows != NULL && of != NULL;
+    struct outlier_row *rows;
+    uint32_t *of, count = 0;
+    bool done = ARENA_COLUMNS(&scratch, index->n_rows, rows, of);
     for (uint32_t i = 0; done && i < index->n_rows; i++)
         if (index->rows[i].copy_of == NULL) {
             outlier_fill(&rows[count], &index->rows[i]);

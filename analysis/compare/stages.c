@@ -67,10 +67,8 @@ static void step_cut(const struct ranks *ranks, struct sort_row *parts, struct s
 }
 
 bool stages_find(const struct stage_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *stage) {
-    struct sort_row *order = arena_column(arena, n_rows, sizeof *order),
-                    *parts = arena_column(arena, n_rows, sizeof *parts),
-                    *spare = arena_column(arena, n_rows, sizeof *spare);
-    if (order == NULL || parts == NULL || spare == NULL)
+    struct sort_row *order, *parts, *spare;
+    if (!ARENA_COLUMNS(arena, n_rows, order, parts, spare))
         return false;
     bytes_zero(stage, (size_t)n_rows * sizeof *stage);
     for (uint32_t i = 0; i < n_rows; i++)

@@ -1,5 +1,5 @@
 /* Shared by the files of findings: each finding_*.c finds one kind and writes its sentences; findings.c has them in
- * a table. Private to these. */
+ * a table. Private to these files. */
 #pragma once
 
 #include "analysis/findings/verdicts.h"

@@ -15,7 +15,8 @@ static bool releases_of(struct finder *finder, struct releases *releases) {
     return !finder->failed;
 }
 
-/* With Python frames only, backward has no stack, but a program that empties the cache has one. */
+/* Did a request make the allocator give its cache back? With Python frames only, backward has no stack, but a program
+ * that empties the cache has one. */
 static bool is_retry(const struct finder *finder, const struct release_group *group) {
     bool backward = finder->verdicts->runs.stacks == STACKS_PYTHON && group->stack == 0 &&
                     (group->taken_bytes != 0 || group->out_of_memory);

@@ -141,10 +141,8 @@ static struct sort_row *births_sorted(struct finder *finder, const struct graph 
 
 static void graph_remove(struct finder *finder, struct graph *graph) {
     uint32_t count = 0, n = finder->allocations->count - finder->allocations->preexisting;
-    struct sort_row *rows = births_sorted(finder, graph, &count),
-                    *distance = arena_column(finder->arena, n, sizeof *distance),
-                    *spare = arena_column(finder->arena, n, sizeof *spare);
-    finder->failed |= rows == NULL || distance == NULL || spare == NULL;
+    struct sort_row *rows = births_sorted(finder, graph, &count), *distance, *spare;
+    finder->failed |= !ARENA_COLUMNS(finder->arena, n, distance, spare) || rows == NULL;
     for (uint32_t from = 0, to; !finder->failed && from < count; from = to) {
         uint32_t place = place_of(finder, rows[from].value);
         for (to = from;
@@ -215,16 +213,12 @@ static void graph_report(struct finder *finder, struct graph *graph) {
 
 void finding_unused_graph_find(struct finder *finder) {
     size_t n = (size_t)finder->verdicts->turns.count + 1;
-    struct graph graph = {.n_own = arena_zeros(finder->arena, n, sizeof *graph.n_own),
-                          .n_freed = arena_zeros(finder->arena, n, sizeof *graph.n_freed),
-                          .gap = arena_zeros(finder->arena, n, sizeof *graph.gap),
-                          .lead = arena_zeros(finder->arena, n, sizeof *graph.lead)};
-    finder->failed |= graph.n_own == NULL || graph.n_freed == NULL || graph.gap == NULL || graph.lead == NULL;
+    struct graph graph = {0};
+    finder->failed |= !ARENA_ZEROS(finder->arena, n, graph.n_own, graph.n_freed, graph.gap, graph.lead);
     if (!finder->failed && finder->verdicts->runs.stacks != STACKS_NONE &&
         !phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD) &&
-        !phase_runs_has(&finder->verdicts->runs, SIDE_OPTIMIZER)) {
+        !phase_runs_has(&finder->verdicts->runs, SIDE_OPTIMIZER))
         graph_report(finder, &graph);
-    }
     ARENA_DROP(finder->arena, graph.lead, graph.gap, graph.n_freed, graph.n_own);
 }
 

@@ -19,7 +19,7 @@ enum {
     OLDS_PER_GRADIENT = 4 /* parameter, the optimizer's state for it, and a copy or one more state */
 };
 
-/* A size that parameters have, and what is older than the recording and may be a parameter or a gradient of it. */
+/* A size that parameters have, and the older memory of this size, which may be parameters or gradients. */
 struct size {
     uint64_t nbytes;
     uint32_t parameter; /* moment at which the last possible parameter of this size is freed */

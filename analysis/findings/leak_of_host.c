@@ -128,12 +128,12 @@ void finder_leak_of_host(struct finder *finder) {
     if (finder->verdicts->turns.count != 0 || forward == UINT32_MAX ||
         finder->verdicts->runs.stacks == STACKS_NONE)
         return;
-    struct line *lines = arena_zeros(finder->arena, n_slots, sizeof *lines);
-    uint32_t *forwards_at = arena_zeros(finder->arena, n_slots, sizeof *forwards_at);
+    struct line *lines;
+    uint32_t *forwards_at;
     uint32_t begin =
         allocations->preexisting + recorded_from(&finder->verdicts->runs, finder->timeline, forward);
     bool all;
-    finder->failed |= lines == NULL || forwards_at == NULL;
+    finder->failed |= !ARENA_ZEROS(finder->arena, n_slots, lines, forwards_at);
     if (!finder->failed)
         lines_fill(finder, lines, forwards_at, begin);
     for (uint32_t slot = 0; !finder->failed && slot < n_slots && told < FINDINGS_OF_KIND; slot++)

@@ -223,17 +223,10 @@ bool levels_phases(struct spans *spans, const struct timeline *timeline, struct 
         uint32_t before = line_begin(device, note->event), begin = note->event + 1,
                  end = next < device->n_notes ? device->notes[next].event + 1 : timeline->n_moments;
         end = end > begin ? end : begin + 1;
-        uint32_t peak = timeline_peak_in(timeline, begin, end);
-        spans->span[spans->count++] = (struct span){.from_moment = begin,
-                                                    .to_moment = end - 1,
-                                                    .peak_moment = peak,
-                                                    .step = SPAN_NO_STEP,
-                                                    .name = note->text,
-                                                    .kind = SPAN_ANNOTATION,
-                                                    .begin_known = before > 0,
-                                                    .begin_bytes = timeline->live[before],
-                                                    .peak_bytes = timeline->live[peak],
-                                                    .end_bytes = timeline->live[end - 1]};
+        struct span span = span_make(timeline, SPAN_ANNOTATION, begin, end, note->text);
+        span.begin_known = before > 0;
+        span.begin_bytes = timeline->live[before];
+        spans->span[spans->count++] = span;
     }
     return true;
 }

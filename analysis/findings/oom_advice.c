@@ -22,7 +22,7 @@ static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
     return SEARCH(0, device->n_ooms, i, device->ooms[i].event + 1 < moment);
 }
 
-/* Changes first, then their running sum, in one array. */
+/* Notes the changes at each event, then adds them up, in one array. */
 static bool pending_find(struct oom_ground *ground, const struct device_trace *device, struct arena *arena) {
     const struct allocations *allocations = &device->allocations;
     uint64_t n = (uint64_t)device->n_ooms + 1, *pending = arena_zeros(arena, n, sizeof *pending);
