@@ -45,6 +45,7 @@ bool machine_push_slow(struct machine *machine, struct value value) {
 
 /* There is a stack from the beginning, so that places in it have addresses even where nothing was pushed yet. */
 bool machine_begin(struct machine *machine) {
+    layouts_forget(machine);
     return ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, 1) ||
            machine_fail_memory(machine);
 }
@@ -135,6 +136,7 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
 static void memo_overwritten(struct machine *machine) {
     list_cache_forget(machine);
     machine->recipe.count = machine->event_recipe.count = 0;
+    layouts_forget(machine);
 }
 
 bool memo_put(struct machine *machine, uint32_t index) {

@@ -1,7 +1,7 @@
 /*
  * Events, the fast way. A list of events is millions of small dicts with the same keys in the same order, so each is read
- * straight into a struct event: keys are compared with the recipe of the event before, and no value is kept but those that an event
- * has.
+ * straight into a struct event. An event that is written like one before (its layout) is recognised as a whole; otherwise its keys
+ * are compared one by one with the recipe of the event before, and its layout is learnt.
  *
  * What holds: the result is that of the general machine, its control (tests/unit/parser/pickle_fast_test.c and tests/fuzz read inputs
  * both ways). Nothing but the memo changes before the event is whole; where something else than expected comes, the memo is
@@ -17,15 +17,6 @@
 /* Room for every pair of an event that has at most one list of frames: 24 keys of 5 bytes with values of at most 14. */
 enum { EVENT_NBYTES = 512, LONGEST_SHORT_TEXT = 8 };
 _Static_assert(EVENT_NBYTES > MAX_DICT_PAIRS * (5 + 14), "a whole event is at hand");
-
-/* An event while its keys come. Texts are string ids. */
-struct draft {
-    struct event event;
-    const struct recorder *recorder; /* of the event */
-    uint64_t device_free;
-    uint32_t action;
-    struct context context;
-};
 
 /* ---- values: each returns the place of the next opcode; NULL: something else, or an error ---- */
 
@@ -80,32 +71,34 @@ static const uint8_t *pool_take(struct machine *machine, const uint8_t *p, struc
 }
 
 /* Values by how they are taken; of all but the first two the place in a draft is known. */
-enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER, KIND_ADDRESS };
+enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER };
 
 /* The kind of a key's value, and its place. KIND_OTHER: it has no place of its own. */
 static enum kind key_kind(uint8_t key, size_t *place) {
     switch (key) {
-    case KEY_ADDR: *place = offsetof(struct draft, event.address); return KIND_INTEGER;
-    case KEY_SIZE: *place = offsetof(struct draft, event.size); return KIND_INTEGER;
-    case KEY_STREAM: *place = offsetof(struct draft, event.stream); return KIND_INTEGER;
-    case KEY_TIME_US: *place = offsetof(struct draft, event.time_us); return KIND_INTEGER;
-    case KEY_DEVICE_FREE: *place = offsetof(struct draft, device_free); return KIND_INTEGER;
-    case KEY_ACTION: *place = offsetof(struct draft, action); return KIND_WORD;
-    case KEY_COMPILE_CONTEXT: *place = offsetof(struct draft, context.compile_context); return KIND_WORD;
-    case KEY_USER_METADATA: *place = offsetof(struct draft, context.user_metadata); return KIND_WORD;
-    case KEY_CATEGORY: *place = offsetof(struct draft, context.category); return KIND_WORD;
-    case KEY_FRAMES: *place = offsetof(struct draft, event.stack); return KIND_FRAMES;
+    case KEY_ADDR: *place = offsetof(struct event_draft, event.address); return KIND_INTEGER;
+    case KEY_SIZE: *place = offsetof(struct event_draft, event.size); return KIND_INTEGER;
+    case KEY_STREAM: *place = offsetof(struct event_draft, event.stream); return KIND_INTEGER;
+    case KEY_TIME_US: *place = offsetof(struct event_draft, event.time_us); return KIND_INTEGER;
+    case KEY_DEVICE_FREE: *place = offsetof(struct event_draft, device_free); return KIND_INTEGER;
+    case KEY_ACTION: *place = offsetof(struct event_draft, action); return KIND_WORD;
+    case KEY_COMPILE_CONTEXT:
+        *place = offsetof(struct event_draft, context.compile_context);
+        return KIND_WORD;
+    case KEY_USER_METADATA: *place = offsetof(struct event_draft, context.user_metadata); return KIND_WORD;
+    case KEY_CATEGORY: *place = offsetof(struct event_draft, context.category); return KIND_WORD;
+    case KEY_FRAMES: *place = offsetof(struct event_draft, event.stack); return KIND_FRAMES;
     default: *place = 0; return KIND_OTHER;
     }
 }
 
-static inline void draft_set(struct draft *draft, size_t place, const void *value, size_t nbytes) {
+static inline void draft_set(struct event_draft *draft, size_t place, const void *value, size_t nbytes) {
     bytes_copy((uint8_t *)draft + place, value, nbytes);
 }
 
 /* The value of `key` at `p`, however it is written. */
 static const uint8_t *value_take(struct machine *machine, uint8_t key, const uint8_t *p,
-                                 struct draft *draft) {
+                                 struct event_draft *draft) {
     size_t place;
     uint64_t bits = 0;
     uint32_t id = 0;
@@ -128,7 +121,7 @@ static const uint8_t *value_take(struct machine *machine, uint8_t key, const uin
 static bool step_learn_integer(struct event_step *step, const uint8_t *p) {
     if (!integer_form(p + step->key_nbytes, &step->form))
         return false;
-    step->kind = step->key == KEY_ADDR ? KIND_ADDRESS : KIND_INTEGER;
+    step->kind = KIND_INTEGER;
     step->mask = step->key_mask | step->form.opcode_mask << 8 * step->key_nbytes;
     step->opcodes = load_u64(p) & step->mask;
     step->form.at = (uint8_t)(step->form.at + step->key_nbytes);
@@ -180,7 +173,7 @@ static bool step_learn(struct machine *machine, const uint8_t *p, uint32_t n) {
 
 /* The pair at `p`, if it is not written as in step `n`: another kind of value, or another key. */
 static const uint8_t *pair_take_other(struct machine *machine, const uint8_t *p, uint32_t n,
-                                      struct draft *draft) {
+                                      struct event_draft *draft) {
     const struct event_recipe *recipe = &machine->event_recipe;
     const struct event_step *step = &recipe->step[n];
     bool known = n < recipe->count && ((load_u64(p) ^ step->opcodes) & step->key_mask) == 0;
@@ -196,16 +189,14 @@ static inline bool text_follow(struct machine *machine, const struct event_step 
 
 /* The pair at `p`, written as in `step`; NULL: it is not, or an error. */
 static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t *p, struct event_step *step,
-                                         struct draft *draft) {
+                                         struct event_draft *draft) {
     uint64_t bits, other = load_u64(p) ^ step->opcodes;
     uint32_t id;
     if ((other & step->mask) != 0 && ((other & step->key_mask) != 0 || !step_learn_integer(step, p)))
         return NULL;
-    if (step->kind >= KIND_INTEGER) { /* the most frequent, so tested first */
+    if (step->kind == KIND_INTEGER) { /* the most frequent, so tested first */
         bits = integer_of(&step->form, p);
         draft_set(draft, step->place, &bits, sizeof bits);
-        if (step->kind == KIND_ADDRESS)
-            recorder_expect(draft->recorder, bits);
         return p + step->form.nbytes;
     }
     if (step->kind == KIND_WORD) {
@@ -223,7 +214,7 @@ static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t 
 
 /* As many pairs as follow the recipe from step `*n` on. */
 static inline const uint8_t *pairs_follow(struct machine *machine, const uint8_t *p, uint32_t *n,
-                                          struct draft *draft) {
+                                          struct event_draft *draft) {
     struct event_recipe *recipe = &machine->event_recipe;
     struct event_step *step = &recipe->step[*n], *end = &recipe->step[recipe->count];
     for (; step < end; step++) {
@@ -237,7 +228,7 @@ static inline const uint8_t *pairs_follow(struct machine *machine, const uint8_t
 }
 
 /* All pairs from `p` to the SETITEMS, whose place is returned. */
-static const uint8_t *fields_take(struct machine *machine, const uint8_t *p, struct draft *draft) {
+static const uint8_t *fields_take(struct machine *machine, const uint8_t *p, struct event_draft *draft) {
     uint32_t n = 0;
     for (p = pairs_follow(machine, p, &n, draft); *p != 'u'; p = pairs_follow(machine, p, &n, draft)) {
         p = pair_take_other(machine, p, n++, draft);
@@ -250,7 +241,7 @@ static const uint8_t *fields_take(struct machine *machine, const uint8_t *p, str
     return keys >> KEY_ACTION & 1 ? p : NULL;
 }
 
-static bool event_finish(struct machine *machine, struct draft *draft) {
+static bool event_finish(struct machine *machine, struct event_draft *draft) {
     struct event *event = &draft->event;
     event->action = snapshot_action(draft->action);
     event->address = event->action == ACTION_OOM ? draft->device_free : event->address;
@@ -260,22 +251,190 @@ static bool event_finish(struct machine *machine, struct draft *draft) {
            snapshot_context(&machine->snapshot, draft->context, &event->context);
 }
 
-/* The event whose EMPTY_DICT is at `p`. NULL: left as it was, or an error. */
-static inline const uint8_t *event_take(struct machine *machine, const uint8_t *p,
-                                        struct recorder *recorder) {
-    struct draft draft;
-    draft.event = (struct event){.address = 0};
-    draft.recorder = recorder;
-    draft.context = (struct context){.category = 0};
-    draft.device_free = draft.action = 0;
-    uint32_t n_memo = machine->memo.count;
-    const uint8_t *end = memo_append(machine, VALUE_SPENT, 0) ? fields_take(machine, p + 3, &draft) : NULL;
-    if (machine->cursor->error->code != READ_OK)
+/* ---- layouts ---- */
+
+static inline bool layout_fits(const struct event_layout *layout, const uint8_t *p) {
+    uint64_t other = 0;
+    for (int i = 0; i < LAYOUT_WORDS; i++)
+        other |= (load_u64(p + 8 * i) ^ layout->fixed[i]) & layout->mask[i];
+    return other == 0;
+}
+
+void layouts_forget(struct machine *machine) {
+    struct event_layouts *layouts = &machine->layouts;
+    uint64_t n_missed = layouts->n_missed;
+    *layouts = (struct event_layouts){.n_missed = n_missed};
+    layouts->row[0].mask[0] = 1; /* 0 is no EMPTY_DICT, so no event has this layout */
+}
+
+/* One layout was guessed and another found: from now on the first byte in which they differ decides. */
+static void layouts_tell_apart(struct event_layouts *layouts, uint32_t guessed, uint32_t found) {
+    const struct event_layout *a = &layouts->row[guessed], *b = &layouts->row[found];
+    for (uint32_t i = 0; i < LAYOUT_WORDS; i++) {
+        uint64_t other = (a->fixed[i] ^ b->fixed[i]) & a->mask[i] & b->mask[i];
+        if (other == 0)
+            continue;
+        unsigned shift = (unsigned)__builtin_ctzll(other) & ~7u;
+        layouts->guess_at = (uint8_t)(8 * i + shift / 8);
+        for (uint32_t row = 0; row < layouts->count; row++)
+            layouts->guess[layouts->row[row].fixed[i] >> shift & 0xFF] = (uint8_t)row;
+        layouts->guess[b->fixed[i] >> shift & 0xFF] = (uint8_t)found;
+        return;
+    }
+}
+
+static inline const struct event_layout *layout_guess(const struct machine *machine, const uint8_t *p) {
+    return &machine->layouts.row[machine->layouts.guess[p[machine->layouts.guess_at]]];
+}
+
+/* The layout of the event at `p` among all that are known. NULL: none of them. */
+static const struct event_layout *layout_find(struct machine *machine, const uint8_t *p) {
+    struct event_layouts *layouts = &machine->layouts;
+    for (uint32_t i = 0; i < layouts->count; i++)
+        if (layout_fits(&layouts->row[i], p)) {
+            layouts_tell_apart(layouts, layouts->guess[p[layouts->guess_at]], i);
+            return &layouts->row[i];
+        }
+    return NULL;
+}
+
+/* The event at `p`, which has this layout, up to its SETITEMS. NULL: its action or its frames are something else, the memo
+ * must grow, or an error. */
+static inline const uint8_t *layout_take(struct machine *machine, const struct event_layout *layout,
+                                         const uint8_t *p, const struct recorder *recorder,
+                                         struct event_draft *draft) {
+    struct memo *memo = &machine->memo;
+    *draft = layout->draft;
+    for (uint32_t i = 0; i < layout->n_numbers; i++) {
+        uint64_t bits = integer_of(&layout->number[i].form, p);
+        draft_set(draft, layout->number[i].place, &bits, sizeof bits);
+    }
+    recorder_expect(recorder, draft->event.address);
+    if (memo->capacity - memo->count < LAYOUT_MEMO ||
+        known_take(machine, p + layout->action_at, VALUE_STRING, &draft->action) == NULL)
         return NULL;
-    if (end == NULL || is_about_top(end[1])) {
+    bytes_copy(&memo->entry[memo->count], layout->memo, sizeof layout->memo);
+    memo->count += layout->n_memo;
+    p += layout->nbytes;
+    return layout->has_frames ? frames_take(machine, p, &draft->event.stack) : p;
+}
+
+/* Adds the pair at `p`, which the recipe's `step` has just read. False: it may be written otherwise the next time. */
+static bool layout_add(struct event_layout *layout, const struct event_step *step, const uint8_t *p,
+                       uint8_t *mask) {
+    uint32_t n_fixed = step->key_nbytes, nbytes = step->form.nbytes;
+    if (((load_u64(p) ^ step->opcodes) & step->mask) != 0)
+        return false;
+    if (step->kind == KIND_INTEGER) {
+        if (layout->n_numbers == LAYOUT_NUMBERS)
+            return false;
+        struct layout_number *number = &layout->number[layout->n_numbers++];
+        *number = (struct layout_number){step->form, step->place};
+        number->form.at = (uint8_t)(step->form.at + layout->nbytes);
+        n_fixed = step->form.at;
+    } else if (step->kind == KIND_TEXT) {
+        if (layout->n_memo == LAYOUT_MEMO || (load_u64(p + n_fixed) & step->form.mask) != step->text)
+            return false;
+        layout->memo[layout->n_memo++] = memo_entry(VALUE_STRING, step->string);
+        n_fixed = nbytes;
+    } else if (step->kind == KIND_WORD) {
+        nbytes = n_fixed + (p[n_fixed] == 'h' ? 2 : 5);
+        if (p[n_fixed] != 'h' && p[n_fixed] != 'j')
+            return false;
+        if (step->key == KEY_ACTION)
+            layout->action_at = (uint8_t)(layout->nbytes + n_fixed);
+        n_fixed = step->key == KEY_ACTION ? n_fixed + 1 : nbytes;
+    } else {
+        layout->has_frames = step->kind == KIND_FRAMES;
+        nbytes = n_fixed;
+    }
+    for (uint32_t i = 0; i < n_fixed; i++)
+        mask[layout->nbytes + i] = 0xFF;
+    layout->nbytes = (uint8_t)(layout->nbytes + nbytes);
+    return step->kind != KIND_OTHER;
+}
+
+/* Counts an event that was not read by a layout. False: too many were not, and so nothing is to be learnt from this one. */
+static bool layouts_miss(struct machine *machine) {
+    enum { MISSES_AT_FIRST = 64, EVENTS_PER_MISS = 4 };
+    struct event_layouts *layouts = &machine->layouts;
+    bool few = layouts->n_missed <= MISSES_AT_FIRST + machine->snapshot.n_events / EVENTS_PER_MISS;
+    layouts->n_missed += few;
+    if (!few && layouts->count != 0)
+        layouts_forget(machine);
+    return few;
+}
+
+/* Learns how the event at `p` is written, which the recipe has just read. */
+static void layout_learn(struct machine *machine, const uint8_t *p, const struct event_draft *draft) {
+    enum { LONGEST_PAIR = 5 + 10 };
+    struct event_layouts *layouts = &machine->layouts;
+    struct event_layout layout = {
+        .draft = *draft, .memo = {memo_entry(VALUE_SPENT, 0)}, .n_memo = 1, .nbytes = 3};
+    uint8_t mask[LAYOUT_NBYTES] = {0xFF, 0xFF, 0xFF};
+    const struct event_step *step = machine->event_recipe.step;
+    for (; !layout.has_frames && p[layout.nbytes] != 'u'; step++)
+        if (layout.nbytes > LAYOUT_NBYTES - LONGEST_PAIR ||
+            !layout_add(&layout, step, p + layout.nbytes, mask))
+            return;
+    if (layout.action_at == 0)
+        return;
+    for (int i = 0; i < LAYOUT_WORDS; i++) {
+        layout.mask[i] = load_u64(mask + 8 * i);
+        layout.fixed[i] = load_u64(p + 8 * i) & layout.mask[i];
+    }
+    uint32_t at = (uint32_t)(layouts->n_missed % MAX_LAYOUTS);
+    if (layouts->count < MAX_LAYOUTS)
+        at = layouts->count++;
+    layouts->row[at] = layout;
+    layouts_tell_apart(layouts, layouts->guess[p[layouts->guess_at]], at);
+}
+
+/* ---- events ---- */
+
+/* The event at `p` up to its SETITEMS, with this layout. NULL: something else, the memo is as it was, or an error. */
+static inline const uint8_t *draft_take(struct machine *machine, const struct event_layout *layout,
+                                        const uint8_t *p, const struct recorder *recorder,
+                                        struct event_draft *draft) {
+    uint32_t n_memo = machine->memo.count;
+    const uint8_t *end = layout_take(machine, layout, p, recorder, draft);
+    if (end != NULL && *end == 'u' && !is_about_top(end[1]))
+        return end;
+    machine->memo.count = n_memo;
+    return NULL;
+}
+
+/* The same for an event that does not have the guessed layout: by another layout, or else by its keys. */
+static __attribute__((noinline)) const uint8_t *draft_take_other(struct machine *machine, const uint8_t *p,
+                                                                 const struct recorder *recorder,
+                                                                 struct event_draft *draft) {
+    const enum read_code *code = &machine->cursor->error->code;
+    const struct event_layout *layout = *code == READ_OK ? layout_find(machine, p) : NULL;
+    const uint8_t *end = layout != NULL ? draft_take(machine, layout, p, recorder, draft) : NULL;
+    if (end != NULL || *code != READ_OK)
+        return end;
+    uint32_t n_memo = machine->memo.count;
+    *draft = (struct event_draft){.action = 0};
+    end = memo_append(machine, VALUE_SPENT, 0) ? fields_take(machine, p + 3, draft) : NULL;
+    if (end == NULL || *code != READ_OK || is_about_top(end[1])) {
         machine->memo.count = n_memo;
         return NULL;
     }
+    if (layouts_miss(machine) && layout == NULL)
+        layout_learn(machine, p, draft);
+    return end;
+}
+
+/* The event whose EMPTY_DICT is at `p`. NULL: left as it was, or an error. */
+static inline const uint8_t *event_take(struct machine *machine, const uint8_t *p,
+                                        struct recorder *recorder) {
+    struct event_draft draft;
+    const struct event_layout *layout = layout_guess(machine, p);
+    const uint8_t *end = layout_fits(layout, p) ? draft_take(machine, layout, p, recorder, &draft) : NULL;
+    if (end == NULL)
+        end = draft_take_other(machine, p, recorder, &draft);
+    if (end == NULL)
+        return NULL;
     if (!event_finish(machine, &draft) || !recorder_event(recorder, &draft.event)) {
         machine_fail_memory(machine);
         return NULL;

@@ -86,6 +86,48 @@ struct event_recipe {
     uint32_t count;
 };
 
+/* An event while its keys come. Texts are string ids. */
+struct event_draft {
+    struct event event;
+    uint64_t device_free;
+    uint32_t action;
+    struct context context;
+};
+
+enum {
+    LAYOUT_NBYTES = 96,
+    LAYOUT_WORDS = LAYOUT_NBYTES / 8,
+    LAYOUT_NUMBERS = 6,
+    LAYOUT_MEMO = 4,
+    MAX_LAYOUTS = 8
+};
+
+/*
+ * The bytes of an event up to its frames, which come last, or its SETITEMS. If the opcodes, keys and texts of another event are the
+ * same at the same places, one comparison recognises it, and only its numbers, its action and its frames are read.
+ */
+struct event_layout {
+    uint64_t fixed[LAYOUT_WORDS], mask[LAYOUT_WORDS]; /* a byte of `mask` is 0 where events may differ */
+    struct event_draft draft;                         /* of the event that it was learnt from */
+    struct layout_number {
+        struct integer_form form; /* `at` counts from the event */
+        uint8_t place;            /* in the draft */
+    } number[LAYOUT_NUMBERS];
+    uint32_t memo[LAYOUT_MEMO]; /* entries of the dict and of its texts */
+    uint8_t n_numbers, n_memo, nbytes;
+    uint8_t action_at; /* place of the reference to the action; 0: none yet */
+    bool has_frames;
+};
+
+/* Which layout an event has is guessed by one of its bytes: by the first in which the last two layouts differed that were mistaken
+ * for each other. Mostly that is the opcode of the size. */
+struct event_layouts {
+    struct event_layout row[MAX_LAYOUTS];
+    uint8_t guess[256]; /* a row, by the byte at `guess_at` */
+    uint8_t guess_at, count;
+    uint64_t n_missed; /* events that were not read by a layout */
+};
+
 /* Texts of up to 8 bytes that come anew with every event, such as "N/A", by their bytes. */
 enum { SHORT_TEXTS = 64 };
 struct short_text {
@@ -113,6 +155,7 @@ struct machine {
     struct list_cache lists;
     struct dict_recipe recipe;
     struct event_recipe event_recipe;
+    struct event_layouts layouts;
     struct short_text short_text[SHORT_TEXTS];
     uint64_t opcode_offset; /* of the opcode that is being executed */
     bool stopped;
@@ -316,6 +359,9 @@ const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value
 /* An event was just recorded and is off the stack. Reads the following events of the same list as long as they have
  * the usual form; the cursor is at the first that has not. False: an error. */
 bool events_take(struct machine *machine);
+
+/* Before the first event, and when a memo entry was overwritten. */
+void layouts_forget(struct machine *machine);
 
 /* ---- pickle_text.c: opcodes of protocol 0, each with a line of text ---- */
 

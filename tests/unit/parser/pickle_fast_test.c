@@ -21,6 +21,7 @@ static struct dice dice;
 struct writer {
     struct bytes bytes;
     bool slow;
+    bool regular;  /* most events are written alike, as in real files */
     uint32_t memo; /* entries so far */
 };
 
@@ -43,7 +44,7 @@ static void put_line(struct writer *writer, char opcode, uint32_t index) {
 static void get(struct writer *writer, uint32_t index) {
     if (writer->slow) {
         put_line(writer, 'g', index);
-    } else if (index < 256 && dice.state >> 40 & 3) {
+    } else if (index < 256 && (writer->regular ? index & 3 : dice.state >> 40 & 3) != 0) {
         put_u8(writer, 'h');
         put_u8(writer, index);
     } else {
@@ -76,8 +77,14 @@ static const char *const words[] = {
 };
 enum { N_WORDS = sizeof words / sizeof words[0], N_KEYS = 16, N_ACTIONS = 8, N_FRAMES = 6 };
 
-static void integer(struct writer *writer) {
-    uint32_t kind = dice_below(&dice, 5),
+/* Once in `n` times, and less often where most events are written alike. */
+static bool rarely(const struct writer *writer, uint32_t n) {
+    return dice_below(&dice, writer->regular ? 200 : n) == 0;
+}
+
+static void integer(struct writer *writer, uint32_t key) {
+    static const uint8_t usual[] = {2, 2, 1, 3};
+    uint32_t kind = writer->regular ? usual[key == 2 ? dice_below(&dice, 4) : 0] : dice_below(&dice, 5),
              value = dice_below(&dice, 3) == 0 ? dice_below(&dice, UINT32_MAX) : dice_below(&dice, 6) * 512;
     if (kind == 0) {
         put_u8(writer, 'K');
@@ -90,7 +97,8 @@ static void integer(struct writer *writer) {
         put_u8(writer, 'J');
         put_u32(writer, value);
     } else {
-        uint32_t nbytes = 1 + dice_below(&dice, 9);
+        uint32_t nbytes =
+            writer->regular ? 3 : 1 + dice_below(&dice, 9); /* 3: as many as BININT has, in all */
         put_u8(writer, 0x8a);
         put_u8(writer, nbytes);
         for (uint32_t i = 0; i < nbytes; i++)
@@ -129,9 +137,9 @@ static void frames(struct writer *writer, uint32_t first) {
 }
 
 static void value(struct writer *writer, uint32_t key, uint32_t first_frame) {
-    if (dice_below(&dice, 40) == 0) {
+    if (rarely(writer, 40)) {
         put_u8(writer, (uint8_t) "N\x88}]"[dice_below(&dice, 4)]);
-    } else if (dice_below(&dice, 40) == 0) {
+    } else if (rarely(writer, 40)) {
         get(writer, dice_below(&dice, writer->memo));
     } else if (key == 0) {
         get(writer, N_KEYS + dice_below(&dice, N_ACTIONS));
@@ -144,14 +152,16 @@ static void value(struct writer *writer, uint32_t key, uint32_t first_frame) {
         put_u8(writer, dice_below(&dice, 3));
         put_u8(writer, 0x86);
         memoize(writer);
+    } else if (key == 15 && writer->regular) {
+        get(writer, 19 + dice_below(&dice, 2));
     } else if (key == 6 || key == 15) {
-        text(writer, dice_below(&dice, 3) == 0   ? "N/A"
-                     : dice_below(&dice, 2) == 0 ? "0/0"
-                                                 : "a text of more than eight bytes");
-        if (dice_below(&dice, 8) != 0)
+        text(writer, dice_below(&dice, 3) == 0 || writer->regular ? "N/A"
+                     : dice_below(&dice, 2) == 0                  ? "0/0"
+                                                                  : "a text of more than eight bytes");
+        if (writer->regular || dice_below(&dice, 8) != 0)
             memoize(writer);
     } else {
-        integer(writer);
+        integer(writer, key);
     }
 }
 
@@ -168,14 +178,16 @@ static void overwrite(struct writer *writer, uint32_t from, uint32_t to) {
 }
 
 static void event(struct writer *writer, uint32_t first_frame) {
-    static const uint8_t usual[] = {0, 1, 2, 3, 5, 6, 7, 4};
+    static const uint8_t usual[] = {0, 1, 2, 3, 5, 6, 7, 15, 4};
     put_u8(writer, '}');
-    if (dice_below(&dice, 10) != 0)
+    if (writer->regular || dice_below(&dice, 10) != 0)
         memoize(writer);
     put_u8(writer, '(');
     for (uint32_t i = 0; i < sizeof usual; i++) {
-        uint32_t key = dice_below(&dice, 50) == 0 ? dice_below(&dice, N_KEYS) : usual[i];
-        if (dice_below(&dice, 60) == 0)
+        uint32_t key = rarely(writer, 50) ? dice_below(&dice, N_KEYS) : usual[i];
+        if (key == 7 && writer->regular) /* a pool, which real events have not */
+            continue;
+        if (rarely(writer, 60))
             continue;
         get(writer, key);
         value(writer, key, first_frame);
@@ -284,7 +296,7 @@ static void test_both_ways_say_the_same(void **state) {
     for (uint32_t i = 0; i < PICKLES; i++) {
         struct bytes said[2];
         for (unsigned slow = 0; slow < 2; slow++) {
-            struct writer writer = {.slow = slow != 0};
+            struct writer writer = {.slow = slow != 0, .regular = i % 2 != 0};
             dice = (struct dice){i};
             pickle_write(&writer);
             said[slow] = outcome(&writer);
