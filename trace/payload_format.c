@@ -16,8 +16,7 @@ const uint8_t payload_magic[8] = {'S', 'T', 'R', 'A', 'T', 'A', 'P', '1'};
 
 /* Rows that are numbers. */
 #define PLAIN_TABLE(name, section, type, first, coding, domain) \
-    const struct table payload_##name##_table = {               \
-        section, sizeof(type), first, 1, {{0, sizeof(type), coding, domain, 0}}}
+    TABLE(name, section, type, first, {0, sizeof(type), coding, domain, 0})
 
 TABLE(file, SECTION_FILE, struct file_row, 0, FIELD(file_row, settings, AS_IT_IS, OF_STRINGS, 0),
       FIELD(file_row, meta, AS_IT_IS, OF_STRINGS, 0), FIELD(file_row, kind, AS_IT_IS, OF_KINDS, 0),
@@ -91,6 +90,27 @@ TABLE(segment, SECTION_SEGMENTS, struct segment, 0, FIELD(segment, block_count, 
 TABLE(block, SECTION_BLOCKS, struct block, 0, FIELD(block, size, AS_IT_IS, OF_ANY, 0),
       FIELD(block, address, AS_NEXT, OF_ANY, 0), FIELD(block, requested_size, AS_BELOW, OF_ANY, 0),
       FIELD(block, stack, AS_IT_IS, OF_STACKS, 0), FIELD(block, state, AS_IT_IS, OF_BLOCK_STATES, 0));
+
+#define PLACE(name, owner, rows, count, capacity, ids) \
+    { &payload_##name##_table, offsetof(struct owner, rows), offsetof(struct owner, count), capacity, ids }
+#define CAPACITY(member) offsetof(struct trace, member)
+
+const struct table_place payload_trace_places[TRACE_PLACES] = {
+    PLACE(fx, trace, fx.fx, fx.count, CAPACITY(fx.capacity), OF_FX),
+    PLACE(frame, trace, frames.frame, frames.count, CAPACITY(frames.capacity), OF_FRAMES),
+    PLACE(context, trace, contexts.context, contexts.count, CAPACITY(contexts.capacity), OF_CONTEXTS),
+    PLACE(annotation, trace, annotations, n_annotations, 0, OF_ANY),
+    PLACE(diagnostic, trace, diagnostics, n_diagnostics, CAPACITY(diagnostics_capacity), OF_ANY)};
+
+const struct table_place payload_device_places[DEVICE_PLACES] = {
+    PLACE(stream, device_trace, streams, n_streams, 0, OF_STREAMS),
+    PLACE(pool, device_trace, pools, n_pools, 0, OF_POOLS),
+    PLACE(segment_event, device_trace, segment_events, n_segment_events, 0, OF_ANY),
+    PLACE(oom, device_trace, ooms, n_ooms, 0, OF_ANY),
+    PLACE(snapshot, device_trace, snapshots, n_snapshots, 0, OF_ANY),
+    PLACE(segment, device_trace, segments, n_segments, 0, OF_ANY),
+    PLACE(block, device_trace, blocks, n_blocks, 0, OF_ANY),
+    PLACE(note, device_trace, notes, n_notes, 0, OF_ANY)};
 
 void payload_limits_init(uint64_t *limit) {
     bytes_zero(limit, N_DOMAINS * sizeof *limit);

@@ -155,6 +155,20 @@ extern const struct table payload_file_table, payload_fx_table, payload_frame_ta
     payload_allocation_stack_table, payload_allocation_size_table, payload_segment_event_table,
     payload_oom_table, payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
 
+/* A table, and the offsets of the members of its owner (the trace or a device) that hold its rows. */
+struct table_place {
+    const struct table *table;
+    uint16_t rows, count, capacity; /* capacity 0: the owner keeps none */
+    uint8_t ids;                    /* enum domain of the rows' ids; OF_ANY: they have none */
+};
+
+/* In the order of their sections: frames precede the stacks, and contexts follow them; segment events follow the
+ * allocations and times, and notes the merged rows. */
+enum { PLACE_FX, PLACE_FRAMES, PLACE_CONTEXTS, PLACE_ANNOTATIONS, PLACE_DIAGNOSTICS, TRACE_PLACES };
+enum { PLACE_STREAMS, PLACE_POOLS, PLACE_SEGMENT_EVENTS, PLACE_NOTES = 7, DEVICE_PLACES };
+extern const struct table_place payload_trace_places[TRACE_PLACES];
+extern const struct table_place payload_device_places[DEVICE_PLACES];
+
 /* Sets the limits that do not depend on the trace, and the others to 0. `limit[N_DOMAINS]`. */
 void payload_limits_init(uint64_t *limit);
 

@@ -219,17 +219,35 @@ static void table_mark(struct packer *packer, const struct table *table, const v
     }
 }
 
+/* The rows of a place in its owner, and of these the ones in use; NULL: all are. */
+struct place_rows {
+    const void *rows;
+    uint32_t count;
+    const struct id_slots *used;
+};
+
+static struct place_rows place_rows(const struct packer *packer, const struct table_place *place,
+                                    const void *owner) {
+    struct place_rows found = {.used =
+                                   packer->ids[place->ids].bits != NULL ? &packer->ids[place->ids] : NULL};
+    bytes_copy(&found.rows, (const uint8_t *)owner + place->rows, sizeof found.rows);
+    bytes_copy(&found.count, (const uint8_t *)owner + place->count, sizeof found.count);
+    return found;
+}
+
+static void place_mark(struct packer *packer, const struct table_place *place, const void *owner) {
+    struct place_rows found = place_rows(packer, place, owner);
+    table_mark(packer, place->table, found.rows, found.count, found.used);
+}
+
 static void device_mark(struct packer *packer, const struct device_trace *device) {
     id_mark(packer, OF_STRINGS, device->name);
     for (uint32_t i = 0; i < device->allocations.count; i++) {
         id_mark(packer, OF_STACKS, device->allocations.stack[i]);
         id_mark(packer, OF_CONTEXTS, device->allocations.context[i]);
     }
-    table_mark(packer, &payload_segment_event_table, device->segment_events, device->n_segment_events, NULL);
-    table_mark(packer, &payload_oom_table, device->ooms, device->n_ooms, NULL);
-    table_mark(packer, &payload_segment_table, device->segments, device->n_segments, NULL);
-    table_mark(packer, &payload_block_table, device->blocks, device->n_blocks, NULL);
-    table_mark(packer, &payload_note_table, device->notes, device->n_notes, NULL);
+    for (uint32_t i = 0; i < DEVICE_PLACES; i++)
+        place_mark(packer, &payload_device_places[i], device);
 }
 
 /* A parent comes before its children. */
@@ -270,13 +288,8 @@ static void packer_renumber(struct packer *packer) {
     for (uint32_t i = 0; i < trace->n_devices; i++)
         device_mark(packer, &trace->devices[i]);
     stacks_mark(packer);
-    table_mark(packer, &payload_frame_table, trace->frames.frame, trace->frames.count,
-               &packer->ids[OF_FRAMES]);
-    table_mark(packer, &payload_fx_table, trace->fx.fx, trace->fx.count, &packer->ids[OF_FX]);
-    table_mark(packer, &payload_context_table, trace->contexts.context, trace->contexts.count,
-               &packer->ids[OF_CONTEXTS]);
-    table_mark(packer, &payload_annotation_table, trace->annotations, trace->n_annotations, NULL);
-    table_mark(packer, &payload_diagnostic_table, trace->diagnostics, trace->n_diagnostics, NULL);
+    for (uint32_t i = TRACE_PLACES; i-- > 0;) /* backwards, because frames refer to torch.fx's notes */
+        place_mark(packer, &payload_trace_places[i], trace);
     table_mark(packer, &payload_diagnostic_number_table, trace->diagnostics, trace->n_diagnostics, NULL);
     table_mark(packer, &payload_file_table, &file, 1, NULL);
     for (enum domain domain = OF_STRINGS; domain <= OF_CONTEXTS; domain++)
@@ -347,10 +360,10 @@ static uint64_t field_encode(struct packer *packer, const struct packing *packin
     return n;
 }
 
-static void flagged_table_pack(struct packer *packer, const struct table *table, uint16_t flags,
-                               uint32_t device, const void *rows, uint64_t count,
-                               const struct id_slots *used) {
+void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
+                uint64_t count, const struct id_slots *used) {
     const struct packing packing = {table, rows, count, used};
+    const bool is_optional = table->type == SECTION_FRAME_OWNERS || table->type == SECTION_DIAGNOSTIC_NUMBERS;
     uint64_t n = 0;
     if (count <= table->first || !packer_values(packer, count))
         return;
@@ -360,12 +373,13 @@ static void flagged_table_pack(struct packer *packer, const struct table *table,
         section_add_column(packer, n, f == 0);
     }
     if (n > 0)
-        section_end(packer, table->type, flags, device, (uint32_t)n);
+        section_end(packer, table->type, is_optional ? SECTION_OPTIONAL : 0, device, (uint32_t)n);
 }
 
-void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
-                uint64_t count, const struct id_slots *used) {
-    flagged_table_pack(packer, table, 0, device, rows, count, used);
+static void place_pack(struct packer *packer, const struct table_place *place, const void *owner,
+                       uint32_t device) {
+    struct place_rows found = place_rows(packer, place, owner);
+    table_pack(packer, place->table, device, found.rows, found.count, found.used);
 }
 
 static void strings_pack(struct packer *packer) {
@@ -443,19 +457,16 @@ static void device_pack(struct packer *packer, const struct device_trace *device
     packer->limit[OF_EVENTS] = device->n_events;
     packer->limit[OF_STREAMS] = device->n_streams;
     packer->limit[OF_POOLS] = device->n_pools;
-    table_pack(packer, &payload_stream_table, number, device->streams, device->n_streams, NULL);
-    table_pack(packer, &payload_pool_table, number, device->pools, device->n_pools, NULL);
-    allocations_pack(packer, device, number);
-    addresses_pack(packer, &device->allocations, number);
-    times_pack(packer, device, number);
-    table_pack(packer, &payload_segment_event_table, number, device->segment_events, device->n_segment_events,
-               NULL);
-    table_pack(packer, &payload_oom_table, number, device->ooms, device->n_ooms, NULL);
-    table_pack(packer, &payload_snapshot_table, number, device->snapshots, device->n_snapshots, NULL);
-    table_pack(packer, &payload_segment_table, number, device->segments, device->n_segments, NULL);
-    table_pack(packer, &payload_block_table, number, device->blocks, device->n_blocks, NULL);
-    merged_pack(packer, &device->allocations, number);
-    table_pack(packer, &payload_note_table, number, device->notes, device->n_notes, NULL);
+    for (uint32_t i = 0; i < DEVICE_PLACES; i++) {
+        if (i == PLACE_SEGMENT_EVENTS) {
+            allocations_pack(packer, device, number);
+            addresses_pack(packer, &device->allocations, number);
+            times_pack(packer, device, number);
+        }
+        if (i == PLACE_NOTES)
+            merged_pack(packer, &device->allocations, number);
+        place_pack(packer, &payload_device_places[i], device, number);
+    }
 }
 
 static void device_rows_pack(struct packer *packer) {
@@ -482,21 +493,15 @@ static void file_pack(struct packer *packer) {
         packer_fail(packer, PAYLOAD_BAD_VALUE);
     table_pack(packer, &payload_file_table, 0, &file, 1, NULL);
     strings_pack(packer);
-    table_pack(packer, &payload_fx_table, 0, trace->fx.fx, trace->fx.count, &packer->ids[OF_FX]);
-    table_pack(packer, &payload_frame_table, 0, trace->frames.frame, trace->frames.count,
-               &packer->ids[OF_FRAMES]);
-    stacks_pack(packer);
-    table_pack(packer, &payload_context_table, 0, trace->contexts.context, trace->contexts.count,
-               &packer->ids[OF_CONTEXTS]);
-    table_pack(packer, &payload_annotation_table, 0, trace->annotations, trace->n_annotations, NULL);
-    table_pack(packer, &payload_diagnostic_table, 0, trace->diagnostics, trace->n_diagnostics, NULL);
+    for (uint32_t i = 0; i < TRACE_PLACES; i++) {
+        if (i == PLACE_CONTEXTS)
+            stacks_pack(packer);
+        place_pack(packer, &payload_trace_places[i], trace, 0);
+    }
     device_rows_pack(packer);
-    if (trace->frames.owner != NULL)
-        flagged_table_pack(packer, &payload_frame_owner_table, SECTION_OPTIONAL, 0, trace->frames.owner,
-                           trace->frames.count, &packer->ids[OF_FRAMES]);
-    if (trace->n_diagnostics != 0)
-        flagged_table_pack(packer, &payload_diagnostic_number_table, SECTION_OPTIONAL, 0, trace->diagnostics,
-                           trace->n_diagnostics, NULL);
+    table_pack(packer, &payload_frame_owner_table, 0, trace->frames.owner,
+               trace->frames.owner != NULL ? trace->frames.count : 0, &packer->ids[OF_FRAMES]);
+    table_pack(packer, &payload_diagnostic_number_table, 0, trace->diagnostics, trace->n_diagnostics, NULL);
 }
 
 enum payload_error payload_pack(struct payload *payload, const struct trace *trace, struct arena *arena) {

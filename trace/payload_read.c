@@ -35,8 +35,9 @@ const struct payload_section *section_find(const struct payload *payload, uint16
     return &payload->sections[low];
 }
 
-/* Reads the heads of a section of `n` columns. Column k has count[k] values or, with count NULL, as many as the
- * section has rows. A first column takes at least a byte per row, so a section has no more rows than bytes. */
+/* Reads the heads of a section of `n` columns. Column k has count[k] values (UINT64_MAX: as many as the rest of the
+ * section holds) or, with count NULL, as many as the section has rows. A first column takes at least a byte per row, so
+ * a section has no more rows than bytes. */
 bool section_open(struct reader *reader, const struct payload_section *section, uint32_t n,
                   const uint64_t *count) {
     uint64_t at = (uint64_t)n * COLUMN_HEAD_NBYTES;
@@ -51,6 +52,8 @@ bool section_open(struct reader *reader, const struct payload_section *section, 
         column->count = count != NULL ? count[k] : section->count;
         column->at = column->next = column->have = 0;
         column->planes = section->raw + at;
+        if (column->count == UINT64_MAX)
+            column->count = column->width != 0 ? (section->raw_nbytes - at) / column->width : 0;
         if (column->width * 8 + column->shift > 64 || (k == 0 && column->width == 0)) {
             reader_fail(reader, PAYLOAD_BAD_SECTION);
             return false;
@@ -135,7 +138,7 @@ static uint32_t table_read(struct reader *reader, const struct table *table, uin
     return (uint32_t)total;
 }
 
-/* Reads a table that has all its rows in one section. */
+/* Reads a table without a place in the trace. */
 uint32_t rows_read(struct reader *reader, const struct table *table, uint32_t device, void **rows) {
     uint32_t capacity = 0;
     *rows = NULL;
@@ -188,13 +191,27 @@ static void strings_read(struct reader *reader) {
     reader->limit[OF_STRINGS] = strings->count;
 }
 
-/* Reads a table with a row for "none", which an empty trace already has. */
-static void none_table_read(struct reader *reader, const struct table *table, enum domain domain, void **rows,
-                            uint32_t *count, uint32_t *capacity) {
-    reader->limit[domain] = (uint64_t)1 << 32; /* parents are checked by their coding */
-    if (reader->error == PAYLOAD_OK)
-        *count = table_read(reader, table, 0, rows, capacity);
-    reader->limit[domain] = *count;
+/* Reads a table into its place in `owner`: the trace, or the device `number`, counted from 1. */
+static void place_read(struct reader *reader, const struct table_place *place, void *owner, uint32_t number) {
+    uint8_t *at = owner;
+    void *rows;
+    uint32_t capacity = 0, count;
+    if (reader->error != PAYLOAD_OK)
+        return;
+    bytes_copy(&rows, at + place->rows, sizeof rows);
+    if (place->capacity != 0)
+        bytes_copy(&capacity, at + place->capacity, sizeof capacity);
+    count = table_read(reader, place->table, number, &rows, &capacity);
+    bytes_copy(at + place->rows, &rows, sizeof rows);
+    bytes_copy(at + place->count, &count, sizeof count);
+    if (place->capacity != 0)
+        bytes_copy(at + place->capacity, &capacity, sizeof capacity);
+    if (place->ids != OF_ANY)
+        reader->limit[place->ids] = count;
+}
+
+static void trace_place_read(struct reader *reader, uint32_t place) {
+    place_read(reader, &payload_trace_places[place], reader->trace, 0);
 }
 
 /* Names are read again for each row that has them. */
@@ -205,40 +222,21 @@ static void name_check(struct reader *reader, uint32_t string) {
 
 /* Optional: present only if --own or --library named frames. */
 static void frame_owners_read(struct reader *reader) {
-    const struct payload_section *section = section_find(reader->payload, SECTION_FRAME_OWNERS, 0);
     struct frame_table *frames = &reader->trace->frames;
-    bool ok = true;
-    if (section == NULL || reader->error != PAYLOAD_OK)
-        return;
-    if (section->count != frames->count - 1) {
+    void *owner;
+    uint32_t count = rows_read(reader, &payload_frame_owner_table, 0, &owner);
+    if (owner != NULL && count != frames->count)
         reader_fail(reader, PAYLOAD_BAD_SECTION);
-        return;
-    }
-    uint8_t *owner = column_alloc(reader, frames->count, sizeof *owner);
-    if (owner == NULL || !section_open(reader, section, 1, NULL))
-        return;
-    owner[0] = OWNER_UNTOLD;
-    for (uint32_t i = 1; i < frames->count; i++) {
-        uint64_t value = column_next(&reader->column[0]);
-        ok &= value < reader->limit[OF_OWNERS];
-        owner[i] = (uint8_t)value;
-    }
     frames->owner = owner;
-    reader_check(reader, ok);
 }
 
 static void frames_read(struct reader *reader) {
-    struct trace *trace = reader->trace;
-    void *rows = trace->fx.fx;
-    none_table_read(reader, &payload_fx_table, OF_FX, &rows, &trace->fx.count, &trace->fx.capacity);
-    trace->fx.fx = rows;
-    rows = trace->frames.frame;
-    none_table_read(reader, &payload_frame_table, OF_FRAMES, &rows, &trace->frames.count,
-                    &trace->frames.capacity);
-    trace->frames.frame = rows;
-    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < trace->frames.count; i++) {
-        name_check(reader, trace->frames.frame[i].file);
-        name_check(reader, trace->frames.frame[i].name);
+    const struct frame_table *frames = &reader->trace->frames;
+    trace_place_read(reader, PLACE_FX);
+    trace_place_read(reader, PLACE_FRAMES);
+    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < frames->count; i++) {
+        name_check(reader, frames->frame[i].file);
+        name_check(reader, frames->frame[i].name);
     }
     frame_owners_read(reader);
 }
@@ -269,14 +267,6 @@ static void stacks_read(struct reader *reader) {
     reader->limit[OF_STACKS] = stacks->count;
 }
 
-static void contexts_read(struct reader *reader) {
-    struct trace *trace = reader->trace;
-    void *rows = trace->contexts.context;
-    none_table_read(reader, &payload_context_table, OF_CONTEXTS, &rows, &trace->contexts.count,
-                    &trace->contexts.capacity);
-    trace->contexts.context = rows;
-}
-
 /* Optional: older pages have only the messages. */
 static void diagnostic_numbers_read(struct reader *reader) {
     const struct trace *trace = reader->trace;
@@ -296,6 +286,7 @@ static void diagnostic_numbers_read(struct reader *reader) {
 static void file_read(struct reader *reader) {
     struct trace *trace = reader->trace;
     void *rows;
+    trace_place_read(reader, PLACE_CONTEXTS);
     uint32_t n_files = rows_read(reader, &payload_file_table, 0, &rows);
     const struct file_row *file = rows;
     if (reader->error != PAYLOAD_OK || file == NULL || n_files != 1) {
@@ -308,14 +299,10 @@ static void file_read(struct reader *reader) {
     trace->rank = file->rank;
     if (trace->rank < RANK_UNKNOWN)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
-    trace->n_annotations = rows_read(reader, &payload_annotation_table, 0, &rows);
-    trace->annotations = rows;
+    trace_place_read(reader, PLACE_ANNOTATIONS);
     for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < trace->n_annotations; i++)
         name_check(reader, trace->annotations[i].name);
-    rows = NULL;
-    trace->n_diagnostics =
-        table_read(reader, &payload_diagnostic_table, 0, &rows, &trace->diagnostics_capacity);
-    trace->diagnostics = rows;
+    trace_place_read(reader, PLACE_DIAGNOSTICS);
     diagnostic_numbers_read(reader);
 }
 
@@ -385,43 +372,21 @@ static void times_read(struct reader *reader) {
 /* The allocator gives index 0 to the default stream and index 1 to the default pool. */
 static void streams_and_pools_read(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
-    uint32_t number = reader->device + 1;
-    void *rows;
-    device->n_streams = rows_read(reader, &payload_stream_table, number, &rows);
-    device->streams = rows;
-    device->n_pools = rows_read(reader, &payload_pool_table, number, &rows);
-    device->pools = rows;
+    for (uint32_t i = PLACE_STREAMS; i <= PLACE_POOLS; i++)
+        place_read(reader, &payload_device_places[i], device, reader->device + 1);
     /* Indices of both are 16-bit numbers. */
     if (device->n_streams > 1 << 16 || device->n_pools > 1 << 16)
         reader_fail(reader, PAYLOAD_BAD_SECTION);
-    if (reader->error != PAYLOAD_OK)
-        return;
-    if ((device->n_streams > 0 && device->streams[0] != 0) ||
-        (device->n_pools > 1 && (device->pools[1].first != 0 || device->pools[1].second != 0)))
+    else if ((device->n_streams > 0 && device->streams[0] != 0) ||
+             (device->n_pools > 1 && (device->pools[1].first != 0 || device->pools[1].second != 0)))
         reader_fail(reader, PAYLOAD_BAD_VALUE);
-    reader->limit[OF_STREAMS] = device->n_streams;
-    reader->limit[OF_POOLS] = device->n_pools;
 }
 
 static void segments_read(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
-    uint32_t number = reader->device + 1;
-    void *rows;
-    device->n_segment_events = rows_read(reader, &payload_segment_event_table, number, &rows);
-    device->segment_events = rows;
-    device->n_ooms = rows_read(reader, &payload_oom_table, number, &rows);
-    device->ooms = rows;
-    device->n_snapshots = rows_read(reader, &payload_snapshot_table, number, &rows);
-    device->snapshots = rows;
-    device->n_segments = rows_read(reader, &payload_segment_table, number, &rows);
-    device->segments = rows;
-    device->n_blocks = rows_read(reader, &payload_block_table, number, &rows);
-    device->blocks = rows;
-    device->n_notes = rows_read(reader, &payload_note_table, number, &rows);
-    device->notes = rows;
-    if (reader->error != PAYLOAD_OK)
-        return;
-    for (uint32_t i = 0; i < device->n_segments; i++)
+    for (uint32_t i = PLACE_SEGMENT_EVENTS; i < DEVICE_PLACES; i++)
+        place_read(reader, &payload_device_places[i], device, reader->device + 1);
+    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < device->n_segments; i++)
         if ((uint64_t)device->segments[i].first_block + device->segments[i].block_count > device->n_blocks)
             reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
@@ -477,8 +442,8 @@ static uint32_t event_rows(const struct reader *reader) {
 }
 
 static const struct step file_steps[] = {
-    {strings_read, NULL},  {frames_read, NULL}, {stacks_open, NULL},   {stacks_read, stacks_rows},
-    {contexts_read, NULL}, {file_read, NULL},   {devices_begin, NULL}, {NULL, NULL}};
+    {strings_read, NULL}, {frames_read, NULL},   {stacks_open, NULL}, {stacks_read, stacks_rows},
+    {file_read, NULL},    {devices_begin, NULL}, {NULL, NULL}};
 
 static const struct step device_steps[] = {{device_begin, NULL},
                                            {allocations_open, NULL},
@@ -491,7 +456,6 @@ static const struct step device_steps[] = {{device_begin, NULL},
                                            {allocations_read_places, allocation_rows},
                                            {allocations_read_flags, allocation_rows},
                                            {addresses_open, NULL},
-                                           {addresses_count, allocation_rows},
                                            {addresses_read, allocation_rows},
                                            {times_open, NULL},
                                            {completions_classify, allocation_rows},
@@ -531,7 +495,7 @@ static bool step_read(struct reader *reader) {
     if (reader->part.to < rows)
         return false;
     reader->part.to = 0;
-    reader->part.carried = 0;
+    reader->part.carried = reader->part.n_fresh = 0;
     reader->step++;
     return true;
 }

@@ -169,40 +169,17 @@ static const struct payload_section *addresses_section(const struct reader *read
     return section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1);
 }
 
-/* Opens the first column alone: its zeros give the length of the second. */
+/* The zeros of the first column give the length of the second, which addresses_read checks. */
 void addresses_open(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     const struct payload_section *section = addresses_section(reader);
-    if (section == NULL) {
-        if (allocations->count > 0)
-            bytes_zero(allocations->address, (size_t)allocations->count * sizeof *allocations->address);
-        return;
-    }
-    const uint64_t count[2] = {section->count, 0};
-    uint64_t nbytes = section->raw_nbytes;
-    uint32_t width = nbytes > 0 ? section->raw[0] : 0;
-    if (section->count != allocations->count)
+    const uint64_t count[2] = {allocations->count, UINT64_MAX};
+    if (section != NULL && section->count != allocations->count)
         reader_fail(reader, PAYLOAD_BAD_SECTION);
-    else if (nbytes < 2 * COLUMN_HEAD_NBYTES || width == 0 || width > 8 || section->raw[1] > 64 - width * 8 ||
-             section->count > (nbytes - 2 * COLUMN_HEAD_NBYTES) / width)
-        section_open(reader, section, 2, count); /* reports the fault */
-    else
-        reader->column[0] = (struct column){.planes = section->raw + 2 * COLUMN_HEAD_NBYTES,
-                                            .count = section->count,
-                                            .width = width,
-                                            .shift = section->raw[1]};
-}
-
-/* Then opens both columns. */
-void addresses_count(struct reader *reader) {
-    const struct payload_section *section = addresses_section(reader);
-    if (section == NULL)
-        return;
-    for (uint32_t i = reader->part.from; i < reader->part.to; i++)
-        reader->part.carried += column_next(&reader->column[0]) == 0;
-    const uint64_t count[2] = {section->count, reader->part.carried};
-    if (reader->part.to == section->count)
+    else if (section != NULL)
         section_open(reader, section, 2, count);
+    else if (allocations->count > 0)
+        bytes_zero(allocations->address, (size_t)allocations->count * sizeof *allocations->address);
 }
 
 void addresses_read(struct reader *reader) {
@@ -215,13 +192,18 @@ void addresses_read(struct reader *reader) {
         uint64_t back = column_next(&reader->column[0]);
         ok &= back <= i;
         uint64_t address = ok && back != 0 ? allocations->address[i - back] : 0;
-        if (back == 0)
+        if (back == 0) {
             address = end + unzigzag(column_next(&reader->column[1]));
+            reader->part.n_fresh++;
+        }
         allocations->address[i] = address;
         end = end_of_memory(address, allocations->size[i]);
     }
     reader->part.carried = end;
     reader_check(reader, ok);
+    if (reader->part.to == allocations->count && reader->column[1].width != 0 &&
+        reader->part.n_fresh != reader->column[1].count)
+        reader_fail(reader, PAYLOAD_BAD_SECTION);
 }
 
 /* Optional: without this section every row is one allocation. */

@@ -30,7 +30,7 @@ struct reader {
     const struct step *step; /* the next step: the file's come first, then those of each device */
     struct {                 /* the rows of the step that this call reads */
         uint32_t from, to;
-        uint64_t carried; /* passed from part to part; 0 for the first */
+        uint64_t carried, n_fresh; /* passed from part to part; 0 for the first */
     } part;
     uint32_t device, n_devices;
     const struct device_row *rows;   /* [n_devices] */
@@ -85,7 +85,6 @@ void allocations_read_contexts(struct reader *reader);
 void allocations_read_places(struct reader *reader);
 void allocations_read_flags(struct reader *reader);
 void addresses_open(struct reader *reader);
-void addresses_count(struct reader *reader);
 void addresses_read(struct reader *reader);
 void merged_open(struct reader *reader);
 void merged_read(struct reader *reader);
