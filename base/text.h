@@ -71,6 +71,21 @@ static inline bool text_is(struct text text, const char *word) {
     return text.nbytes == word_length(word) && text_begins(text, word);
 }
 
+/* In either case; `word` is in lower case. */
+static inline bool text_is_lower(struct text text, const char *word) {
+    uint32_t i = 0;
+    while (i < text.nbytes && word[i] != '\0' && lower(text.at[i]) == word[i])
+        i++;
+    return i == text.nbytes && word[i] == '\0';
+}
+
+static inline bool text_is_any(struct text text, const char *const *words, uint32_t n_words) {
+    for (uint32_t i = 0; i < n_words; i++)
+        if (text_is(text, words[i]))
+            return true;
+    return false;
+}
+
 static inline bool text_contains(struct text text, const char *word) {
     for (uint32_t i = 0; i < text.nbytes; i++)
         if (text_has_at(text, i, word))

@@ -1,19 +1,9 @@
 #include "base/units.h"
 
-static bool is_digit(char byte) {
-    return byte >= '0' && byte <= '9';
-}
+#include "base/text.h"
 
-static char lower(char byte) {
-    return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
-}
-
-/* Is the text `word`, in either case? `word` is lower case. */
-static bool text_is(const char *text, uint32_t nbytes, const char *word) {
-    uint32_t i = 0;
-    while (i < nbytes && word[i] != '\0' && lower(text[i]) == word[i])
-        i++;
-    return i == nbytes && word[i] == '\0';
+static bool unit_is(const char *unit, uint32_t nbytes, const char *word) {
+    return text_is_lower((struct text){(const uint8_t *)unit, nbytes}, word);
 }
 
 static bool whole_add(struct decimal *decimal, char byte) {
@@ -64,15 +54,15 @@ static uint64_t power_of(uint64_t base, unsigned exponent) {
 static uint64_t unit_nbytes(const char *unit, uint32_t nbytes) {
     static const char letters[] = "kmgtp";
     unsigned exponent = 0;
-    if (nbytes == 0 || text_is(unit, nbytes, "b"))
+    if (nbytes == 0 || unit_is(unit, nbytes, "b"))
         return 1;
     while (exponent < 5 && letters[exponent] != lower(unit[0]))
         exponent++;
     if (exponent++ == 5)
         return 0;
-    if (nbytes == 1 || text_is(unit + 1, nbytes - 1, "ib"))
+    if (nbytes == 1 || unit_is(unit + 1, nbytes - 1, "ib"))
         return power_of(1024, exponent);
-    return text_is(unit + 1, nbytes - 1, "b") ? power_of(1000, exponent) : 0;
+    return unit_is(unit + 1, nbytes - 1, "b") ? power_of(1000, exponent) : 0;
 }
 
 /* Reads the number; returns where its unit begins, after any blanks. 0: no number. */
@@ -104,7 +94,7 @@ bool units_duration(const char *text, uint32_t nbytes, uint64_t *us) {
     uint64_t product;
     uint32_t at = number_read(&decimal, text, nbytes);
     for (uint32_t i = 0; at != 0 && i < sizeof units / sizeof *units; i++)
-        if (text_is(text + at, nbytes - at, units[i].name)) {
+        if (unit_is(text + at, nbytes - at, units[i].name)) {
             if (!decimal_times(&decimal, units[i].us, &product) || product > INT64_MAX)
                 return false;
             *us = product;

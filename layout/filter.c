@@ -31,14 +31,17 @@ static bool text_holds(const uint8_t *text, uint32_t nbytes, const struct needle
     return false;
 }
 
-/* Strings that hold the needle, each searched when first asked for: 0 not yet, 1 no, 2 yes. */
+/* Strings that a word matches: by its expression, or those that hold its needle, each searched when first asked for. */
 struct texts {
     const struct trace *trace;
+    const struct filter_regex *regex; /* NULL: the needle */
     const struct needle *needle;
-    uint8_t *known; /* [strings.count] */
+    uint8_t *known; /* [strings.count] 0: not searched yet, 1: no, 2: yes */
 };
 
 static bool string_holds(struct texts *texts, uint32_t id) {
+    if (texts->regex != NULL)
+        return id != 0 && bits_has(texts->regex->strings, id);
     if (texts->known[id] == 0) {
         struct text bytes = trace_text(texts->trace, id);
         texts->known[id] = text_holds(bytes.at, bytes.nbytes, texts->needle) ? 2 : 1;
@@ -73,8 +76,11 @@ static bool fx_holds(struct texts *texts, uint32_t id) {
 
 static bool frame_holds(struct texts *texts, uint32_t id, bool file_only) {
     const struct frame *frame = &texts->trace->frames.frame[id];
+    const uint32_t *whole = texts->trace->frames.whole;
     if (id == 0)
         return false;
+    if (texts->regex != NULL)
+        return fx_holds(texts, frame->fx) || bits_has(texts->regex->frames, whole != NULL ? whole[id] : id);
     if (string_holds(texts, frame->file))
         return true;
     return !file_only &&
@@ -116,12 +122,12 @@ static bool masks_init(struct masks *masks, const struct trace *trace, struct ar
 }
 
 /* Looks only at contexts that the device uses. */
-static void masks_of_text(struct masks *masks, const struct timeline *timeline,
-                          const struct filter_word *word) {
+static void masks_fill(struct masks *masks, const struct timeline *timeline, const struct filter_word *word,
+                       const struct filter_regex *regex) {
     const struct trace *trace = timeline->trace;
     const struct allocations *allocations = &timeline->device->allocations;
     struct needle needle = needle_of(word);
-    struct texts texts = {trace, &needle, masks->known};
+    struct texts texts = {trace, regex, &needle, masks->known};
     bool file_only = word->kind == FILTER_FILE;
     for (uint32_t i = 1; i < trace->frames.count; i++)
         masks->frames[i] = frame_holds(&texts, i, file_only);
@@ -130,29 +136,9 @@ static void masks_of_text(struct masks *masks, const struct timeline *timeline,
     masks->contexts[0] = 0;
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
-        if (masks->contexts[i] == 0)
-            continue;
-        masks->contexts[i] = string_holds(&texts, context->compile_context) ||
-                             string_holds(&texts, context->user_metadata) ||
-                             string_holds(&texts, context->category);
-    }
-}
-
-static void masks_of_regex(struct masks *masks, const struct trace *trace, const struct filter_regex *regex) {
-    for (uint32_t i = 1; i < trace->frames.count; i++) {
-        const struct fx *fx = &trace->fx.fx[trace->frames.frame[i].fx];
-        bool noted = trace->frames.frame[i].fx != 0 &&
-                     (bits_has(regex->strings, fx->op) || bits_has(regex->strings, fx->name) ||
-                      bits_has(regex->strings, fx->target) || bits_has(regex->strings, fx->original_trace));
-        masks->frames[i] =
-            noted || bits_has(regex->frames, trace->frames.whole != NULL ? trace->frames.whole[i] : i);
-    }
-    for (uint32_t i = 1; i < trace->contexts.count; i++) {
-        const struct context *context = &trace->contexts.context[i];
-        masks->contexts[i] =
-            (context->compile_context != 0 && bits_has(regex->strings, context->compile_context)) ||
-            (context->user_metadata != 0 && bits_has(regex->strings, context->user_metadata)) ||
-            (context->category != 0 && bits_has(regex->strings, context->category));
+        masks->contexts[i] = masks->contexts[i] != 0 && (string_holds(&texts, context->compile_context) ||
+                                                         string_holds(&texts, context->user_metadata) ||
+                                                         string_holds(&texts, context->category));
     }
 }
 
@@ -177,14 +163,10 @@ struct ranges {
     uint32_t count;
 };
 
-static bool name_holds(const struct filter_span *span, const struct needle *needle) {
-    return text_holds(span->name, span->nbytes, needle);
-}
-
 static bool span_meets(const struct filter_span *span, const struct filter_word *word,
                        const struct needle *needle) {
     if (word->kind != FILTER_STEP && word->kind != FILTER_LAYER)
-        return name_holds(span, needle);
+        return text_holds(span->name, span->nbytes, needle);
     return span->number >= 0 && (uint64_t)span->number >= word->low && (uint64_t)span->number <= word->high;
 }
 
@@ -349,9 +331,7 @@ static void categories_find(struct keeping *keeping) {
     const struct filter_facts *facts = keeping->facts;
     for (uint32_t i = 0; facts->category != NULL && i < facts->n_categories && i < 64; i++) {
         const char *name = facts->category_names[i];
-        uint32_t length = 0;
-        while (name[length] != '\0')
-            length++;
+        uint32_t length = word_length(name);
         if ((keeping->word->kind == FILTER_TEXT || length == needle.nbytes) &&
             text_holds((const uint8_t *)name, length, &needle))
             keeping->categories |= UINT64_C(1) << i;
@@ -386,10 +366,9 @@ static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
     if (word->kind == FILTER_TEXT || word->kind == FILTER_FILE || expression) {
         if (!masks_init(&keeping->masks, trace, arena))
             return false;
-        if (!expression)
-            masks_of_text(&keeping->masks, keeping->timeline, word);
-        else if (facts->regexes != NULL)
-            masks_of_regex(&keeping->masks, trace, &facts->regexes[word->nth_regex]);
+        if (!expression || facts->regexes != NULL)
+            masks_fill(&keeping->masks, keeping->timeline, word,
+                       expression ? &facts->regexes[word->nth_regex] : NULL);
         stacks_of_frames(&keeping->masks, trace);
     }
     if (word->kind == FILTER_STREAM || word->kind == FILTER_STREAM_HANDLE)

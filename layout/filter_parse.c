@@ -3,43 +3,27 @@
 #include "base/units.h"
 #include "layout/filter.h"
 
-struct span {
-    const char *at;
-    uint32_t nbytes;
-};
-
-static bool is_blank(char byte) {
+static bool is_blank(uint8_t byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-static bool span_is(struct span span, const char *word) {
-    uint32_t i = 0;
-    while (i < span.nbytes && word[i] != '\0' && lower(span.at[i]) == word[i])
-        i++;
-    return i == span.nbytes && word[i] == '\0';
-}
-
-static struct span span_from(struct span span, uint32_t skip) {
-    return (struct span){span.at + skip, span.nbytes - skip};
-}
-
 /* Reads a value with its unit. False: it is not one. */
-typedef bool read_value(struct span text, uint64_t *value);
+typedef bool read_value(struct text text, uint64_t *value);
 
-static bool read_size(struct span text, uint64_t *value) {
-    return units_size(text.at, text.nbytes, value);
+static bool read_size(struct text text, uint64_t *value) {
+    return units_size((const char *)text.at, text.nbytes, value);
 }
 
-static bool read_us(struct span text, uint64_t *value) {
-    return units_duration(text.at, text.nbytes, value);
+static bool read_us(struct text text, uint64_t *value) {
+    return units_duration((const char *)text.at, text.nbytes, value);
 }
 
-static bool read_count(struct span text, uint64_t *value) {
-    return units_count(text.at, text.nbytes, value);
+static bool read_count(struct text text, uint64_t *value) {
+    return units_count((const char *)text.at, text.nbytes, value);
 }
 
 /* The offset of ".."; nbytes: there is none. */
-static uint32_t range_dots(struct span text) {
+static uint32_t range_dots(struct text text) {
     for (uint32_t i = 0; i + 1 < text.nbytes; i++)
         if (text.at[i] == '.' && text.at[i + 1] == '.')
             return i;
@@ -47,10 +31,10 @@ static uint32_t range_dots(struct span text) {
 }
 
 /* In "500..900KiB" the first bound takes the unit of the second. */
-static bool read_bound_with_unit(struct span bound, struct span other, read_value *read, uint64_t *value) {
-    char text[64];
+static bool read_bound_with_unit(struct text bound, struct text other, read_value *read, uint64_t *value) {
+    uint8_t text[64];
     uint32_t unit = 0, n = 0;
-    while (unit < other.nbytes && ((other.at[unit] >= '0' && other.at[unit] <= '9') || other.at[unit] == '.'))
+    while (unit < other.nbytes && (is_digit(other.at[unit]) || other.at[unit] == '.'))
         unit++;
     if (bound.nbytes + (other.nbytes - unit) > sizeof text)
         return false;
@@ -58,16 +42,16 @@ static bool read_bound_with_unit(struct span bound, struct span other, read_valu
         text[n++] = bound.at[i];
     for (; unit < other.nbytes; unit++)
         text[n++] = other.at[unit];
-    return read((struct span){text, n}, value);
+    return read((struct text){text, n}, value);
 }
 
-static bool is_bare_number(struct span text) {
+static bool is_bare_number(struct text text) {
     struct decimal decimal;
-    return text.nbytes != 0 && decimal_read(&decimal, text.at, text.nbytes) == text.nbytes;
+    return text.nbytes != 0 && decimal_read(&decimal, (const char *)text.at, text.nbytes) == text.nbytes;
 }
 
-static bool read_range(struct span text, uint32_t dots, read_value *read, struct filter_word *word) {
-    struct span low = {text.at, dots}, high = span_from(text, dots + 2);
+static bool read_range(struct text text, uint32_t dots, read_value *read, struct filter_word *word) {
+    struct text low = {text.at, dots}, high = text_from(text, dots + 2);
     word->low = 0;
     word->high = UINT64_MAX;
     if (low.nbytes == 0 && high.nbytes == 0)
@@ -83,15 +67,15 @@ static bool read_range(struct span text, uint32_t dots, read_value *read, struct
 
 /* ">100", ">=100", "<100", "<=100", "=100", "100", "100..200", "100..", "..200". Bounds that nothing can meet have
  * low above high. */
-static bool read_bounds(struct span text, read_value *read, struct filter_word *word) {
+static bool read_bounds(struct text text, read_value *read, struct filter_word *word) {
     uint32_t dots = range_dots(text);
     uint64_t value;
     if (dots < text.nbytes)
         return read_range(text, dots, read, word);
-    char sign = text.nbytes != 0 ? text.at[0] : '\0';
+    uint8_t sign = text.nbytes != 0 ? text.at[0] : '\0';
     bool equal = text.nbytes > 1 && text.at[1] == '=';
     uint32_t skip = sign == '>' || sign == '<' ? 1 + equal : sign == '=';
-    if (!read(span_from(text, skip), &value))
+    if (!read(text_from(text, skip), &value))
         return false;
     *word = (struct filter_word){.kind = word->kind, .low = value, .high = value};
     if (sign == '>') {
@@ -106,17 +90,15 @@ static bool read_bounds(struct span text, read_value *read, struct filter_word *
     return true;
 }
 
-/* ---- keys: each returns what is wrong, or NULL ---- */
+/* ---- keys: each function reads a value of the word's kind, and returns what is wrong with it, or NULL ---- */
 
-static const char *value_of_size(struct span value, struct filter_word *word) {
-    word->kind = FILTER_SIZE;
+static const char *value_of_size(struct text value, struct filter_word *word) {
     return read_bounds(value, read_size, word)
                ? NULL
                : "is not a size; sizes are like >100MiB, <=1GB or 500..900KiB";
 }
 
-static const char *value_of_age(struct span value, struct filter_word *word) {
-    word->kind = FILTER_AGE_US;
+static const char *value_of_age(struct text value, struct filter_word *word) {
     if (read_bounds(value, read_us, word))
         return NULL;
     word->kind = FILTER_AGE_EVENTS;
@@ -125,7 +107,7 @@ static const char *value_of_age(struct span value, struct filter_word *word) {
                : "is not a lifetime; they are like <2ms, or 500..900 in events";
 }
 
-static uint32_t hex_digit(char byte) {
+static uint32_t hex_digit(uint8_t byte) {
     int small = lower(byte);
     return small >= '0' && small <= '9'   ? (uint32_t)(small - '0')
            : small >= 'a' && small <= 'f' ? (uint32_t)(small - 'a') + 10
@@ -133,7 +115,7 @@ static uint32_t hex_digit(char byte) {
 }
 
 /* "0x7f00", up to 64 bits. */
-static bool read_hex(struct span text, uint64_t *value) {
+static bool read_hex(struct text text, uint64_t *value) {
     uint64_t number = 0;
     if (text.nbytes < 3 || text.at[0] != '0' || lower(text.at[1]) != 'x')
         return false;
@@ -147,19 +129,18 @@ static bool read_hex(struct span text, uint64_t *value) {
     return true;
 }
 
-static const char *value_of_stream(struct span value, struct filter_word *word) {
-    word->kind = FILTER_STREAM;
-    if (span_is(value, "default") || read_count(value, &word->low))
+static const char *value_of_stream(struct text value, struct filter_word *word) {
+    if (text_is_lower(value, "default") || read_count(value, &word->low))
         return NULL;
     word->kind = FILTER_STREAM_HANDLE;
     return read_hex(value, &word->low) ? NULL : "is not a stream; they are like 7, default or 0x55d0c8a0";
 }
 
 /* "0,1", "(0,1)" */
-static bool read_pool_id(struct span value, struct filter_word *word) {
+static bool read_pool_id(struct text value, struct filter_word *word) {
     uint32_t comma = 0;
     if (value.nbytes > 2 && value.at[0] == '(' && value.at[value.nbytes - 1] == ')')
-        value = (struct span){value.at + 1, value.nbytes - 2};
+        value = (struct text){value.at + 1, value.nbytes - 2};
     while (comma < value.nbytes && value.at[comma] != ',')
         comma++;
     if (comma == value.nbytes)
@@ -167,89 +148,67 @@ static bool read_pool_id(struct span value, struct filter_word *word) {
     uint32_t second = comma + 1;
     while (second < value.nbytes && value.at[second] == ' ')
         second++;
-    return units_count(value.at, comma, &word->low) &&
-           units_count(value.at + second, value.nbytes - second, &word->high);
+    return read_count((struct text){value.at, comma}, &word->low) &&
+           read_count(text_from(value, second), &word->high);
 }
 
-static const char *value_of_pool(struct span value, struct filter_word *word) {
-    word->kind = FILTER_POOL;
-    word->low = span_is(value, "default") ? 1 : POOL_UNKNOWN;
-    if (word->low == 1 || span_is(value, "unknown") || read_count(value, &word->low))
+static const char *value_of_pool(struct text value, struct filter_word *word) {
+    word->low = text_is_lower(value, "default") ? 1 : POOL_UNKNOWN;
+    if (word->low == 1 || text_is_lower(value, "unknown") || read_count(value, &word->low))
         return NULL;
     word->kind = FILTER_POOL_PRIVATE;
-    if (span_is(value, "private"))
+    if (text_is_lower(value, "private"))
         return NULL;
     word->kind = FILTER_POOL_ID;
     return read_pool_id(value, word) ? NULL
                                      : "is not a pool; they are default, private, unknown, or like 0,1";
 }
 
-static const char *value_of_name(struct span value, struct filter_word *word) {
-    word->text = value.at;
+static const char *value_of_name(struct text value, struct filter_word *word) {
+    word->text = (const char *)value.at;
     word->nbytes = value.nbytes;
     if (value.nbytes > FILTER_TEXT_MAX_NBYTES)
         return "is too long: 255 bytes at most";
     return value.nbytes != 0 ? NULL : "needs a value";
 }
 
-static const char *value_of_category(struct span value, struct filter_word *word) {
-    word->kind = FILTER_CATEGORY;
-    return value_of_name(value, word);
+static const char *value_of_number(struct text value, struct filter_word *word) {
+    return read_bounds(value, read_count, word) ? NULL
+           : word->kind == FILTER_STEP          ? "is not a step; they are like 3 or 3..5"
+                                                : "is not a layer; they are like 3 or 3..5";
 }
 
-static const char *value_of_phase(struct span value, struct filter_word *word) {
-    word->kind = FILTER_PHASE;
-    return value_of_name(value, word);
+static const char *value_of_alive(struct text value, struct filter_word *word) {
+    word->kind = text_is_lower(value, "end") ? FILTER_ALIVE_END : FILTER_ALIVE_PEAK;
+    return text_is_lower(value, "end") || text_is_lower(value, "peak")
+               ? NULL
+               : "is neither alive:peak nor alive:end";
 }
 
-static const char *value_of_file(struct span value, struct filter_word *word) {
-    word->kind = FILTER_FILE;
-    return value_of_name(value, word);
-}
-
-static const char *value_of_step(struct span value, struct filter_word *word) {
-    word->kind = FILTER_STEP;
-    return read_bounds(value, read_count, word) ? NULL : "is not a step; they are like 3 or 3..5";
-}
-
-static const char *value_of_layer(struct span value, struct filter_word *word) {
-    word->kind = FILTER_LAYER;
-    return read_bounds(value, read_count, word) ? NULL : "is not a layer; they are like 3 or 3..5";
-}
-
-static const char *value_of_block(struct span value, struct filter_word *word) {
-    word->kind = FILTER_BLOCK;
-    return value_of_name(value, word);
-}
-
-static const char *value_of_alive(struct span value, struct filter_word *word) {
-    word->kind = span_is(value, "end") ? FILTER_ALIVE_END : FILTER_ALIVE_PEAK;
-    return span_is(value, "end") || span_is(value, "peak") ? NULL : "is neither alive:peak nor alive:end";
-}
-
-static const char *value_of_own(struct span value, struct filter_word *word) {
-    word->kind = FILTER_OWN;
-    word->low = span_is(value, "yes");
-    return word->low == 1 || span_is(value, "no") ? NULL : "is neither own:yes nor own:no";
+static const char *value_of_own(struct text value, struct filter_word *word) {
+    word->low = text_is_lower(value, "yes");
+    return word->low == 1 || text_is_lower(value, "no") ? NULL : "is neither own:yes nor own:no";
 }
 
 static const struct {
     const char *name;
-    const char *(*read)(struct span value, struct filter_word *word);
-} keys[] = {{"size", value_of_size}, {"age", value_of_age},           {"stream", value_of_stream},
-            {"pool", value_of_pool}, {"category", value_of_category}, {"phase", value_of_phase},
-            {"step", value_of_step}, {"file", value_of_file},         {"alive", value_of_alive},
-            {"own", value_of_own},   {"layer", value_of_layer},       {"block", value_of_block}};
+    enum filter_kind kind;
+    const char *(*read)(struct text value, struct filter_word *word);
+} keys[] = {{"size", FILTER_SIZE, value_of_size},         {"age", FILTER_AGE_US, value_of_age},
+            {"stream", FILTER_STREAM, value_of_stream},   {"pool", FILTER_POOL, value_of_pool},
+            {"category", FILTER_CATEGORY, value_of_name}, {"phase", FILTER_PHASE, value_of_name},
+            {"step", FILTER_STEP, value_of_number},       {"file", FILTER_FILE, value_of_name},
+            {"alive", FILTER_ALIVE_PEAK, value_of_alive}, {"own", FILTER_OWN, value_of_own},
+            {"layer", FILTER_LAYER, value_of_number},     {"block", FILTER_BLOCK, value_of_name}};
 
 const char *filter_key(uint32_t nth) {
     return nth < sizeof keys / sizeof *keys ? keys[nth].name : NULL;
 }
 
 struct reader {
-    const char *text;
+    const uint8_t *text;
     uint32_t nbytes, at;
     struct filter *filter;
-    struct filter_error *error;
 };
 
 /* The end of a quotation that begins at `at`: after its closing quote, or nbytes if it has none. */
@@ -266,7 +225,7 @@ static uint32_t word_end(const struct reader *reader, uint32_t at) {
     return at;
 }
 
-static bool is_flag(char byte) {
+static bool is_flag(uint8_t byte) {
     return byte == 'i' || byte == 'c' || byte == 'g' || byte == 'm' || byte == 's' || byte == 'u' ||
            byte == 'y';
 }
@@ -292,7 +251,7 @@ static uint32_t regex_close(const struct reader *reader, uint32_t at) {
 
 static const char *read_regex(struct reader *reader, uint32_t close, struct filter_word *word) {
     word->kind = FILTER_REGEX;
-    word->text = reader->text + reader->at + 1;
+    word->text = (const char *)reader->text + reader->at + 1;
     word->nbytes = close - reader->at - 1;
     word->nth_regex = reader->filter->n_regexes++;
     for (reader->at = close + 1; reader->at < reader->nbytes && !is_blank(reader->text[reader->at]);
@@ -302,12 +261,12 @@ static const char *read_regex(struct reader *reader, uint32_t close, struct filt
 }
 
 /* The value without quotes around it. */
-static struct span unquoted(struct span value) {
+static struct text unquoted(struct text value) {
     bool quoted = value.nbytes >= 2 && value.at[0] == '"' && value.at[value.nbytes - 1] == '"';
-    return quoted ? (struct span){value.at + 1, value.nbytes - 2} : value;
+    return quoted ? (struct text){value.at + 1, value.nbytes - 2} : value;
 }
 
-static const char *read_key(struct span text, struct filter_word *word, bool *is_key) {
+static const char *read_key(struct text text, struct filter_word *word, bool *is_key) {
     uint32_t colon = 0;
     while (colon < text.nbytes && text.at[colon] != ':' && text.at[colon] != '"')
         colon++;
@@ -315,9 +274,10 @@ static const char *read_key(struct span text, struct filter_word *word, bool *is
     if (colon == text.nbytes || text.at[colon] == '"')
         return NULL;
     for (uint32_t i = 0; i < sizeof keys / sizeof *keys && !*is_key; i++)
-        if (span_is((struct span){text.at, colon}, keys[i].name)) {
+        if (text_is_lower((struct text){text.at, colon}, keys[i].name)) {
             *is_key = true;
-            return keys[i].read(unquoted(span_from(text, colon + 1)), word);
+            word->kind = keys[i].kind;
+            return keys[i].read(unquoted(text_from(text, colon + 1)), word);
         }
     return NULL;
 }
@@ -327,7 +287,7 @@ static const char *read_word(struct reader *reader, struct filter_word *word) {
     if (close != 0)
         return read_regex(reader, close, word);
     uint32_t end = word_end(reader, reader->at);
-    struct span text = {reader->text + reader->at, end - reader->at};
+    struct text text = {reader->text + reader->at, end - reader->at};
     bool is_key;
     reader->at = end;
     const char *what = read_key(text, word, &is_key);
@@ -346,7 +306,7 @@ static void skip_blanks(struct reader *reader) {
 }
 
 bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error) {
-    struct reader reader = {text, nbytes, 0, filter, error};
+    struct reader reader = {(const uint8_t *)text, nbytes, 0, filter};
     *filter = (struct filter){0};
     for (skip_blanks(&reader); reader.at < nbytes; skip_blanks(&reader)) {
         struct filter_word word = {0};

@@ -1,26 +1,11 @@
 #include "layout/phases.h"
-#include "base/text.h"
 
 /* Names that torch gives to the work of its compiler: "_compile.compile_inner (dynamo_timed)". There are hundreds,
  * each a few events long. */
 static bool name_is_internal(struct text name) {
     static const char *const words[] = {"dynamo_timed", "TorchDynamo", "dynamo.", "inductor_", "aot_"};
-    for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (text_contains(name, words[i]))
-            return true;
-    return name.nbytes > 0 && name.at[0] == '_';
-}
-
-static uint8_t lower_case(uint8_t byte) {
-    return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + 'a' - 'A') : byte;
-}
-
-/* Compares ignoring case; `word` is in lower case. */
-static bool name_begins(struct text name, const char *word) {
-    uint32_t i = 0;
-    while (word[i] != '\0' && i < name.nbytes && lower_case(name.at[i]) == (uint8_t)word[i])
-        i++;
-    return word[i] == '\0';
+    return text_contains_any(name, words, sizeof words / sizeof *words) ||
+           (name.nbytes > 0 && name.at[0] == '_');
 }
 
 /* "#5" in "ProfilerStep#5". */
@@ -45,7 +30,8 @@ struct text phase_name(struct text name, uint32_t nth) {
         return name;
     for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint32_t n = word_length(known[i][0]);
-        if (name_begins(name, known[i][0]) && (name.nbytes == n || known[i][0][n - 1] == '#'))
+        if (name.nbytes >= n && text_is_lower((struct text){name.at, n}, known[i][0]) &&
+            (name.nbytes == n || known[i][0][n - 1] == '#'))
             return word_text(nth < 3 ? known[i][nth] : "");
     }
     return nth == 1 ? name_number(name) : word_text("");

@@ -1,7 +1,6 @@
 #include "trace/redact.h"
 
 #include "base/buffer.h"
-#include "base/text.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -37,141 +36,139 @@ struct redaction {
 
 /* ---- paths ---- */
 
-/* The length of a sign at `at`: one byte, or more if it is percent-encoded ("%2F", "%252f"). 0: another stands there. */
-static uint32_t sign_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at, uint8_t sign) {
+/* The length of a sign at `at`: one byte, or more if it is percent-encoded ("%2F", "%252f"). 0: it is another sign. */
+static uint32_t sign_nbytes(struct text text, uint32_t at, uint8_t sign) {
     uint32_t from = at++;
-    if (text[from] == sign)
+    if (text.at[from] == sign)
         return 1;
-    if (text[from] != '%')
+    if (text.at[from] != '%')
         return 0;
-    while (at + 1 < nbytes && text[at] == '2' && text[at + 1] == '5')
+    while (text_has_at(text, at, "25"))
         at += 2;
-    bool is_sign = at + 1 < nbytes && text[at] == '0' + (sign >> 4) &&
-                   (text[at + 1] | 0x20) == "0123456789abcdef"[sign & 15];
+    bool is_sign = at + 1 < text.nbytes && text.at[at] == '0' + (sign >> 4) &&
+                   lower(text.at[at + 1]) == "0123456789abcdef"[sign & 15];
     return is_sign ? at + 2 - from : 0;
 }
 
-static uint32_t slash_nbytes(const uint8_t *text, uint32_t nbytes, uint32_t at) {
-    uint32_t n = sign_nbytes(text, nbytes, at, '/');
-    return n != 0 ? n : sign_nbytes(text, nbytes, at, '\\');
+static uint32_t slash_nbytes(struct text text, uint32_t at) {
+    uint32_t n = sign_nbytes(text, at, '/');
+    return n != 0 ? n : sign_nbytes(text, at, '\\');
 }
 
-/* Does the text have `word` at `at`? A slash in it also matches a backslash. */
-static bool word_at(const uint8_t *text, uint32_t nbytes, uint32_t at, const char *word) {
-    uint32_t i = 0;
-    while (word[i] != '\0' && at + i < nbytes &&
-           (text[at + i] == (uint8_t)word[i] || (word[i] == '/' && text[at + i] == '\\')))
-        i++;
-    return word[i] == '\0';
+/* The index of the last occurrence of `word`; NOWHERE: there is none. */
+enum { NOWHERE = UINT32_MAX };
+static uint32_t last_match(struct text text, const char *word) {
+    for (uint32_t at = text.nbytes; at-- > 0;)
+        if (text_has_at(text, at, word))
+            return at;
+    return NOWHERE;
 }
 
-/* The last occurrence of `word`. NULL: none. */
-static const uint8_t *last_match(const uint8_t *text, uint32_t nbytes, const char *word) {
-    for (uint32_t at = nbytes; at-- > 0;)
-        if (word_at(text, nbytes, at, word))
-            return text + at;
-    return NULL;
-}
-
-static const uint8_t *base_name(const uint8_t *path, uint32_t nbytes) {
-    for (uint32_t at = nbytes; at-- > 0;) {
-        uint32_t n = slash_nbytes(path, nbytes, at);
+/* The index of a path's base name. */
+static uint32_t base_of(struct text path) {
+    for (uint32_t at = path.nbytes; at-- > 0;) {
+        uint32_t n = slash_nbytes(path, at);
         if (n != 0)
-            return path + at + n;
+            return at + n;
     }
-    return path;
+    return 0;
 }
 
-/* Have the directories of a path only characters that package names have? Others might begin another path. */
-static bool directories_are_plain(const uint8_t *path, uint32_t nbytes) {
-    uint32_t n = (uint32_t)(base_name(path, nbytes) - path);
+/* Do the directories of a path have only characters that package names have? Others might begin another path. */
+static bool directories_are_plain(struct text path) {
+    uint32_t n = base_of(path);
     for (uint32_t i = 0; i < n; i++) {
-        uint8_t c = path[i], low = c | 0x20;
+        uint8_t c = path.at[i], low = c | 0x20;
         if ((low < 'a' || low > 'z') && (c < '-' || c > '9') && c != '_' && c != '\\')
             return false;
     }
     return true;
 }
 
-/* The directory of a known package, which is the same on every machine, with the path below it. NULL: none. */
-static const uint8_t *package_of(const uint8_t *path, uint32_t nbytes) {
+/* The index of a known package's directory, which with the path below it is the same on every machine; NOWHERE. */
+static uint32_t package_of(struct text path) {
     static const char *const packages[] = {
         "site-packages/torch/", "dist-packages/torch/", "-packages/torchgen/", "-packages/functorch/",
         "-packages/triton/",    "-packages/torch_npu/", "/pytorch/torch/"};
     for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
-        const uint8_t *found = last_match(path, nbytes, packages[i]);
-        uint32_t left = found != NULL ? nbytes - (uint32_t)(found - path) : 0;
-        if (found != NULL && last_match(found, left, "/../") == NULL && directories_are_plain(found, left))
+        uint32_t found = last_match(path, packages[i]);
+        if (found == NOWHERE)
+            continue;
+        struct text below = text_from(path, found);
+        if (last_match(below, "/../") == NOWHERE && directories_are_plain(below))
             return found;
     }
-    return NULL;
+    return NOWHERE;
 }
 
-/* The length of "/lib/python3.11" in the path of a file of Python's own library. Packages installed below it do not
- * count. 0: none. */
-static uint32_t python_nbytes(const uint8_t *path, uint32_t nbytes, const uint8_t **python) {
+/* "/lib/python3.11" in the path of a file of Python's own library, where packages that are installed below do not
+ * count. Empty: none. */
+static struct text python_library(struct text path) {
     static const char *const libraries[] = {"/lib/python3", "/lib64/python3"};
     for (size_t i = 0; i < 2; i++) {
-        const uint8_t *found = last_match(path, nbytes, libraries[i]);
-        if (found == NULL || last_match(path, nbytes, "-packages/") != NULL)
+        uint32_t found = last_match(path, libraries[i]), n = word_length(libraries[i]);
+        if (found == NOWHERE || last_match(path, "-packages/") != NOWHERE)
             continue;
-        uint32_t n = (uint32_t)strlen(libraries[i]), left = nbytes - (uint32_t)(found - path);
-        while (n < left && (found[n] == '.' || (found[n] >= '0' && found[n] <= '9')))
+        struct text library = text_from(path, found);
+        while (n < library.nbytes && (library.at[n] == '.' || is_digit(library.at[n])))
             n++;
-        *python = found;
-        return n;
+        return (struct text){library.at, n};
     }
-    return 0;
+    return (struct text){path.at, 0};
+}
+
+static void text_keep(struct buffer *out, struct text text) {
+    buffer_add(out, text.at, text.nbytes);
 }
 
 /* Appends a path from `base` on, without an address's query, which may hold names: from "?" to a blank or quote. */
-static void base_add(struct buffer *out, const uint8_t *path, uint32_t nbytes, const uint8_t *base) {
+static void base_add(struct buffer *out, struct text path, uint32_t base) {
     bool in_query = false;
-    for (uint32_t at = 0; at < nbytes; at++) {
-        in_query = path[at] > ' ' && path[at] != '"' && (in_query || sign_nbytes(path, nbytes, at, '?') != 0);
-        if (path + at >= base && !in_query)
-            buffer_add(out, path + at, 1);
+    for (uint32_t at = 0; at < path.nbytes; at++) {
+        in_query = path.at[at] > ' ' && path.at[at] != '"' && (in_query || sign_nbytes(path, at, '?') != 0);
+        if (at >= base && !in_query)
+            buffer_add(out, path.at + at, 1);
     }
 }
 
-/* What follows "https://" is a host, and maybe who asks it, not the name of a file: it goes, up to a blank or quote. */
-static const uint8_t *after_host(const uint8_t *path, uint32_t nbytes, const uint8_t *base) {
-    if (base - path < 3 || memcmp(base - 3, "://", 3) != 0)
+/* Skips the host and the user after "https://", up to a blank or quote: they are no file's name. */
+static uint32_t after_host(struct text path, uint32_t base) {
+    if (base < 3 || memcmp(path.at + base - 3, "://", 3) != 0)
         return base;
-    while (base<path + nbytes && * base> ' ' && *base != '"')
+    while (base < path.nbytes && path.at[base] > ' ' && path.at[base] != '"')
         base++;
     return base;
 }
 
-/* Appends the part of a path that stays: below a known package, all of it; in Python's library and in the
- * compiler's cache, whose path has the user's name in it, the words that they are known by; and the base name. */
-static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
-    const uint8_t *base = base_name(path, nbytes), *package = package_of(path, nbytes), *python;
-    uint32_t n_python = python_nbytes(path, nbytes, &python);
-    if (last_match(path, nbytes, "/torchinductor_") != NULL) {
+/* Appends the part of a path that stays: below a known package all of it, otherwise the base name, in Python's library
+ * and in the compiler's cache (whose path has the user's name in it) after the words that they are known by. */
+static void path_add(struct buffer *out, struct text path) {
+    uint32_t base = base_of(path), package = package_of(path);
+    struct text python = python_library(path);
+    if (last_match(path, "/torchinductor_") != NOWHERE) {
         buffer_add_text(out, "/torchinductor_/");
-    } else if (package != NULL) {
+    } else if (package != NOWHERE) {
         base = package;
-    } else if (n_python != 0) {
-        buffer_add(out, python, n_python);
+    } else if (python.nbytes != 0) {
+        text_keep(out, python);
         buffer_add_text(out, "/");
     }
-    base_add(out, path, nbytes, after_host(path, nbytes, base));
+    base_add(out, path, after_host(path, base));
 }
 
 /* ---- paths inside of text ---- */
 
 static bool is_word_byte(uint8_t c) {
-    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || is_digit(c) || c == '_' || c >= 0x80;
+    return (lower(c) >= 'a' && lower(c) <= 'z') || is_digit(c) || c == '_' || c >= 0x80;
 }
 
 /* The slash of C++'s "operator/" does not belong to a path. A directory may be called "my_operator", or "operator". */
-static bool is_division(const uint8_t *text, uint32_t nbytes, uint32_t slash) {
+static bool is_division(struct text text, uint32_t slash) {
     static const char word[] = "operator";
     const uint32_t n = sizeof word - 1;
-    return text[slash] == '/' && slash >= n && memcmp(text + slash - n, word, n) == 0 &&
-           (slash == n || !is_word_byte(text[slash - n - 1])) &&
-           (slash + 1 == nbytes || strchr("(=< ", text[slash + 1]) != NULL);
+    return text.at[slash] == '/' && slash >= n && text_has_at(text, slash - n, word) &&
+           (slash == n || !is_word_byte(text.at[slash - n - 1])) &&
+           (slash + 1 == text.nbytes || strchr("(=< ", text.at[slash + 1]) != NULL);
 }
 
 static bool is_opening(uint8_t c) {
@@ -179,9 +176,9 @@ static bool is_opening(uint8_t c) {
 }
 
 /* Can a quote at `at` open a quotation: is it first, or after a blank or a bracket? */
-static bool quote_opens(const uint8_t *text, uint32_t at) {
-    bool quote = text[at] == '"' || text[at] == '\'' || text[at] == '`';
-    return quote && (at == 0 || is_opening(text[at - 1]));
+static bool quote_opens(struct text text, uint32_t at) {
+    bool quote = text.at[at] == '"' || text.at[at] == '\'' || text.at[at] == '`';
+    return quote && (at == 0 || is_opening(text.at[at - 1]));
 }
 
 /* Characters that may end a directory's name but not the word before a path: "Project (old)", "a,". */
@@ -195,34 +192,34 @@ static bool is_closing(uint8_t c) {
  * If that directory ends in such a character, it may contain others, so everything before the slash counts as the
  * path.
  */
-static uint32_t path_begin(const uint8_t *text, uint32_t slash) {
-    if (slash == 0 || is_opening(text[slash - 1]) || quote_opens(text, slash - 1))
+static uint32_t path_begin(struct text text, uint32_t slash) {
+    if (slash == 0 || is_opening(text.at[slash - 1]) || quote_opens(text, slash - 1))
         return slash;
-    if (is_closing(text[slash - 1]))
+    if (is_closing(text.at[slash - 1]))
         return 0;
     uint32_t begin = slash;
-    while (begin > 0 && !is_opening(text[begin - 1]) && !quote_opens(text, begin - 1))
+    while (begin > 0 && !is_opening(text.at[begin - 1]) && !quote_opens(text, begin - 1))
         begin--;
     return begin;
 }
 
 /* Copies a text without the directories of the paths in it. Any characters between two slashes may be a directory's
  * name, also "k.cu:12:3}, {lambda at ", so only the text before the first and after the last slash stays. */
-static void paths_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
+static void paths_strip(struct buffer *out, struct text text) {
     uint32_t slash = 0;
-    while (slash < nbytes && (slash_nbytes(text, nbytes, slash) == 0 || is_division(text, nbytes, slash)))
+    while (slash < text.nbytes && (slash_nbytes(text, slash) == 0 || is_division(text, slash)))
         slash++;
-    uint32_t begin = slash == nbytes ? nbytes : path_begin(text, slash);
-    buffer_add(out, text, begin);
-    if (begin < nbytes)
-        path_add(out, text + begin, nbytes - begin);
+    uint32_t begin = slash == text.nbytes ? text.nbytes : path_begin(text, slash);
+    buffer_add(out, text.at, begin);
+    if (begin < text.nbytes)
+        path_add(out, text_from(text, begin));
 }
 
 /* ---- strings ---- */
 
-static const uint8_t *old_string(const struct redaction *redaction, uint32_t id, uint32_t *nbytes) {
-    *nbytes = redaction->old.start[id + 1] - redaction->old.start[id];
-    return redaction->old.bytes + redaction->old.start[id];
+static struct text old_string(const struct redaction *redaction, uint32_t id) {
+    const uint32_t *start = redaction->old.start;
+    return (struct text){redaction->old.bytes + start[id], start[id + 1] - start[id]};
 }
 
 /* Turns the text built so far into a string. */
@@ -234,118 +231,99 @@ static uint32_t string_end(struct redaction *redaction) {
     return id;
 }
 
-/* Bytes of a text that may stay. Where a reader has cut a text, half of a directory's name may follow its last slash. */
-static uint32_t whole_nbytes(const uint8_t *text, uint32_t nbytes) {
-    static const char ellipsis[] = "\xe2\x80\xa6";
-    const uint8_t *base = base_name(text, nbytes);
-    bool is_cut = nbytes == FRAME_TEXT_MAX_NBYTES && text_ends((struct text){text, nbytes}, ellipsis);
-    return is_cut && base != text ? (uint32_t)(base - text) : nbytes;
+/* Keeps a text, without the paths in it. Where a reader has cut a text, half of a directory's name may follow its last
+ * slash, so nothing after that stays. */
+static void text_redact(struct redaction *redaction, struct text text) {
+    bool is_cut = text.nbytes == FRAME_TEXT_MAX_NBYTES && text_ends(text, "\xe2\x80\xa6"); /* an ellipsis */
+    uint32_t base = is_cut ? base_of(text) : 0;
+    paths_strip(&redaction->text, (struct text){text.at, base != 0 ? base : text.nbytes});
 }
 
-/* Keeps a text, without the paths in it. */
-static void text_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
-    paths_strip(&redaction->text, bytes, whole_nbytes(bytes, nbytes));
-}
-
-static void path_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
-    path_add(&redaction->text, bytes, nbytes);
+static void path_redact(struct redaction *redaction, struct text text) {
+    path_add(&redaction->text, text);
 }
 
 /* "dir/train.py(12): step", as profilers write it, holds a path too, and its directories may contain anything. */
-static void name_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
-    const uint8_t *python = last_match(bytes, nbytes, ".py(");
-    if (python == NULL || base_name(bytes, nbytes) > python) {
-        text_redact(redaction, bytes, nbytes);
+static void name_redact(struct redaction *redaction, struct text text) {
+    uint32_t python = last_match(text, ".py(");
+    if (python == NOWHERE || base_of(text) > python) {
+        text_redact(redaction, text);
         return;
     }
-    path_add(&redaction->text, bytes, (uint32_t)(python - bytes));
-    paths_strip(&redaction->text, python, nbytes - (uint32_t)(python - bytes));
+    path_add(&redaction->text, (struct text){text.at, python});
+    paths_strip(&redaction->text, text_from(text, python));
 }
 
-/* Does a text hold nothing but word characters and some of `more`, so that no part of a path can be in it? */
-static bool is_made_of(const uint8_t *text, uint32_t nbytes, const char *more) {
+/* Keeps a text of words, in which no part of a path can be, and replaces any other by `other`. */
+static void words_redact(struct redaction *redaction, struct text text, const char *other) {
     uint32_t i = 0;
-    while (i < nbytes && text[i] < 0x80 && text[i] != 0 &&
-           (is_word_byte(text[i]) || strchr(more, text[i]) != NULL))
+    while (i < text.nbytes && text.at[i] < 0x80 && text.at[i] != 0 &&
+           (is_word_byte(text.at[i]) || strchr(" \".:+-", text.at[i]) != NULL))
         i++;
-    return i == nbytes;
-}
-
-/* Keeps a text of words, and replaces any other by `other`. */
-static void words_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes,
-                         const char *other) {
-    if (is_made_of(bytes, nbytes, " \".:+-"))
-        buffer_add(&redaction->text, bytes, nbytes);
+    if (i == text.nbytes)
+        text_keep(&redaction->text, text);
     else
         buffer_add_text(&redaction->text, other);
 }
 
 /* The kernel cuts the names of processes. */
-static void killed_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
-    words_redact(redaction, bytes, nbytes, "a process was killed");
+static void killed_redact(struct redaction *redaction, struct text text) {
+    words_redact(redaction, text, "a process was killed");
 }
 
 /* The name of a key that is not read may be the user's, and may be cut. */
-static void unread_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
-    words_redact(redaction, bytes, nbytes, "A key of the snapshot is not read.");
+static void unread_redact(struct redaction *redaction, struct text text) {
+    words_redact(redaction, text, "A key of the snapshot is not read.");
 }
 
-/* PyTorch writes "0/1_2" for a compiled frame; that is no path. Of other text the paths go. */
-static void context_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
-    for (uint32_t i = 0; i < nbytes; i++)
-        if (bytes[i] == '\0' || strchr("0123456789/_!.[]-", bytes[i]) == NULL) {
-            text_redact(redaction, bytes, nbytes);
+/* PyTorch writes "0/1_2" for a compiled frame; that is no path. Other texts lose their paths. */
+static void context_redact(struct redaction *redaction, struct text text) {
+    for (uint32_t i = 0; i < text.nbytes; i++)
+        if (text.at[i] == '\0' || strchr("0123456789/_!.[]-", text.at[i]) == NULL) {
+            text_redact(redaction, text);
             return;
         }
-    buffer_add(&redaction->text, bytes, nbytes);
+    text_keep(&redaction->text, text);
 }
 
-static void category_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
-    if (redaction->category_is_known(bytes, nbytes))
-        text_redact(redaction, bytes, nbytes);
+static void category_redact(struct redaction *redaction, struct text text) {
+    if (redaction->category_is_known(text.at, text.nbytes))
+        text_redact(redaction, text);
 }
 
 /* ---- names of annotations ---- */
 
 /* Names that tell which part of a step it is, and nothing private. */
-static bool name_is_common(const uint8_t *name, uint32_t nbytes) {
+static bool name_is_common(struct text name) {
     static const char *const names[] = {"forward",   "backward", "optimizer", "step",
                                         "zero_grad", "loss",     "train",     "eval"};
     static const char step[] = "ProfilerStep#";
     uint32_t at = sizeof step - 1;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (nbytes == strlen(names[i]) && memcmp(name, names[i], nbytes) == 0)
-            return true;
-    if (nbytes <= at || memcmp(name, step, at) != 0)
+    if (text_is_any(name, names, sizeof names / sizeof *names))
+        return true;
+    if (name.nbytes == at || !text_begins(name, step))
         return false;
-    while (at < nbytes && name[at] >= '0' && name[at] <= '9')
+    while (at < name.nbytes && is_digit(name.at[at]))
         at++;
-    return at == nbytes;
+    return at == name.nbytes;
 }
 
 /* With --redact=all gives names numbers. */
-static void annotation_redact(struct redaction *redaction, const uint8_t *bytes, uint32_t nbytes) {
+static void annotation_redact(struct redaction *redaction, struct text text) {
     static const char optimizer[] = "Optimizer.step#";
     if (!redaction->all)
-        text_redact(redaction, bytes, nbytes);
-    else if (name_is_common(bytes, nbytes))
-        buffer_add(&redaction->text, bytes, nbytes);
-    else if (word_at(bytes, nbytes, 0, optimizer))
+        text_redact(redaction, text);
+    else if (name_is_common(text))
+        text_keep(&redaction->text, text);
+    else if (text_begins(text, optimizer))
         buffer_printf(&redaction->text, "%soptimizer.step", optimizer);
-    else if (nbytes != 0)
+    else if (text.nbytes != 0)
         buffer_printf(&redaction->text, "annotation %" PRIu32, ++redaction->n_named);
 }
 
 /* ---- settings: only what PyTorch itself knows stays ---- */
 
-static bool word_is_among(const char *word, size_t nbytes, const char *const *words, size_t n_words) {
-    for (size_t i = 0; i < n_words; i++)
-        if (strlen(words[i]) == nbytes && memcmp(words[i], word, nbytes) == 0)
-            return true;
-    return false;
-}
-
-static bool setting_is_known(const char *key, size_t nbytes) {
+static bool setting_is_known(struct text key) {
     static const char *const keys[] = {"backend",
                                        "expandable_segments",
                                        "garbage_collection_threshold",
@@ -365,24 +343,25 @@ static bool setting_is_known(const char *key, size_t nbytes) {
                                        "roundup_bypass_threshold_mb",
                                        "roundup_power2_divisions",
                                        "throw_on_cudamalloc_oom"};
-    return word_is_among(key, nbytes, keys, sizeof keys / sizeof *keys);
+    return text_is_any(key, keys, sizeof keys / sizeof *keys);
 }
 
 static bool setting_is_line(const char *key) {
     static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
                                        "PYTORCH_HIP_ALLOC_CONF", "last_allocator_settings"};
-    return word_is_among(key, strlen(key), keys, sizeof keys / sizeof *keys);
+    return text_is_any(word_text(key), keys, sizeof keys / sizeof *keys);
 }
 
 /* A number, a list of numbers, or a word that PyTorch accepts as a value. */
-static bool value_is_plain(const char *value, size_t nbytes) {
+static bool value_is_plain(struct text value) {
     static const char *const words[] = {"True", "False", "true", "false", "native", "cudaMallocAsync"};
-    return strspn(value, "0123456789.:>[],-") >= nbytes || word_is_among(value, nbytes, words, 6);
+    return strspn((const char *)value.at, "0123456789.:>[],-") >= value.nbytes ||
+           text_is_any(value, words, 6);
 }
 
-/* The length of the first item of "a:1,b:[256:1,>:2]", separator included. */
-static size_t item_length(const char *text) {
-    size_t n = 0;
+/* The length of the first item of "a:1,b:[256:1,>:2]", without the separator. */
+static uint32_t item_length(const char *text) {
+    uint32_t n = 0;
     for (int depth = 0; text[n] != '\0' && (text[n] != ',' || depth > 0); n++)
         depth += (text[n] == '[') - (text[n] == ']');
     return n;
@@ -390,13 +369,15 @@ static size_t item_length(const char *text) {
 
 static void line_redact(struct buffer *out, const char *line) {
     bool first = true;
-    for (size_t n; *line != '\0'; line += n + (line[n] == ',')) {
+    for (uint32_t n; *line != '\0'; line += n + (line[n] == ',')) {
         n = item_length(line);
-        size_t key = strcspn(line, ":,");
-        if (key >= n || !setting_is_known(line, key) || !value_is_plain(line + key + 1, n - key - 1))
+        struct text item = {(const uint8_t *)line, n};
+        uint32_t key = (uint32_t)strcspn(line, ":,");
+        if (key >= n || !setting_is_known((struct text){item.at, key}) ||
+            !value_is_plain(text_from(item, key + 1)))
             continue;
         buffer_add_text(out, first ? "" : ",");
-        buffer_add(out, line, n);
+        text_keep(out, item);
         first = false;
     }
     buffer_add(out, "", 1);
@@ -421,19 +402,18 @@ static bool setting_stays(struct redaction *redaction, cJSON *item) {
         redaction->text.nbytes = 0;
         return !redaction->text.failed;
     }
-    if (item->string == NULL || !setting_is_known(item->string, strlen(item->string)))
+    if (item->string == NULL || !setting_is_known(word_text(item->string)))
         return false;
     if (cJSON_IsString(item))
-        return value_is_plain(item->valuestring, strlen(item->valuestring));
+        return value_is_plain(word_text(item->valuestring));
     return cJSON_IsArray(item) || cJSON_IsObject(item) ? numbers_only(item) : true;
 }
 
 static void settings_redact(struct redaction *redaction, uint32_t *id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    struct text old = old_string(redaction, *id);
     /* cJSON returns NULL both for invalid text and for lack of memory; only the latter sets errno. */
     errno = 0;
-    cJSON *settings = cJSON_ParseWithLength((const char *)bytes, nbytes), *next;
+    cJSON *settings = cJSON_ParseWithLength((const char *)old.at, old.nbytes), *next;
     redaction->failed |= settings == NULL && errno == ENOMEM;
     for (cJSON *item = settings != NULL ? settings->child : NULL; item != NULL; item = next) {
         next = item->next;
@@ -452,15 +432,14 @@ static void settings_redact(struct redaction *redaction, uint32_t *id) {
 /* ---- all of a trace's strings ---- */
 
 static void redact(struct redaction *redaction, enum way way, uint32_t *id) {
-    static void (*const ways[WAYS])(struct redaction *, const uint8_t *, uint32_t) = {
+    static void (*const ways[WAYS])(struct redaction *, struct text) = {
         [WAY_TEXT] = text_redact,         [WAY_PATH] = path_redact,
         [WAY_NAME] = name_redact,         [WAY_CONTEXT] = context_redact,
         [WAY_CATEGORY] = category_redact, [WAY_ANNOTATION] = annotation_redact,
         [WAY_KILLED] = killed_redact,     [WAY_UNREAD] = unread_redact};
-    uint32_t *made = &redaction->made[(size_t)way * redaction->old.count + *id], nbytes;
+    uint32_t *made = &redaction->made[(size_t)way * redaction->old.count + *id];
     if (*made == 0) {
-        const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-        ways[way](redaction, bytes, nbytes);
+        ways[way](redaction, old_string(redaction, *id));
         *made = string_end(redaction) + 1;
     }
     *id = *made - 1;
@@ -504,9 +483,8 @@ static void notes_redact(struct redaction *redaction, struct device_trace *devic
 }
 
 static void diagnostic_redact(struct redaction *redaction, struct diagnostic *diagnostic) {
-    struct text code;
-    code.at = old_string(redaction, diagnostic->code, &code.nbytes);
-    redact(redaction, text_is(code, "unread_key") ? WAY_UNREAD : WAY_TEXT, &diagnostic->message);
+    bool unread = text_is(old_string(redaction, diagnostic->code), "unread_key");
+    redact(redaction, unread ? WAY_UNREAD : WAY_TEXT, &diagnostic->message);
     redact(redaction, WAY_TEXT, &diagnostic->code);
     redact(redaction, WAY_TEXT, &diagnostic->key);
 }
