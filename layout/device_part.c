@@ -26,29 +26,30 @@ static bool device_renumber(struct device_trace *device, struct id_slots *slots,
 
 /* ---- frames and stacks ---- */
 
+/* Copies the items of the ids in use. NULL: `items` is NULL, or there is no memory and `*done` becomes false. */
+static void *items_part(const void *items, size_t nbytes, const struct id_slots *ids, struct arena *arena,
+                        bool *done) {
+    uint8_t *part = items != NULL ? arena_column(arena, ids->count, nbytes) : NULL;
+    for (uint32_t i = 0, n = 0; part != NULL && i < ids->n_ids; i = id_slots_next(ids, i + 1), n++)
+        bytes_copy(part + n * nbytes, (const uint8_t *)items + i * nbytes, nbytes);
+    *done &= part != NULL || items == NULL;
+    return part;
+}
+
 static bool frames_part(struct frame_table *part, const struct frame_table *frames,
                         const struct id_slots *ids, struct arena *arena) {
-    *part = (struct frame_table){.count = ids->count, .capacity = ids->count};
-    part->frame = arena_column(arena, ids->count, sizeof *part->frame);
-    part->owner = frames->owner != NULL ? arena_column(arena, ids->count, 1) : NULL;
-    part->rank = frames->rank != NULL ? arena_column(arena, ids->count, 1) : NULL;
-    part->bits = frames->bits != NULL ? arena_column(arena, ids->count, sizeof *part->bits) : NULL;
     uint32_t *whole = arena_column(arena, ids->count, sizeof *whole);
-    part->whole = whole;
-    if (part->frame == NULL || whole == NULL || (frames->owner != NULL && part->owner == NULL) ||
-        (frames->rank != NULL && part->rank == NULL) || (frames->bits != NULL && part->bits == NULL))
-        return false;
-    for (uint32_t i = 0, n = 0; i < frames->count; i = id_slots_next(ids, i + 1), n++) {
-        part->frame[n] = frames->frame[i];
-        whole[n] = i;
-        if (part->owner != NULL)
-            part->owner[n] = frames->owner[i];
-        if (part->rank != NULL)
-            part->rank[n] = frames->rank[i];
-        if (part->bits != NULL)
-            part->bits[n] = frames->bits[i];
-    }
-    return true;
+    bool done = whole != NULL;
+    *part = (struct frame_table){.count = ids->count,
+                                 .capacity = ids->count,
+                                 .frame = items_part(frames->frame, sizeof *frames->frame, ids, arena, &done),
+                                 .owner = items_part(frames->owner, sizeof *frames->owner, ids, arena, &done),
+                                 .rank = items_part(frames->rank, sizeof *frames->rank, ids, arena, &done),
+                                 .bits = items_part(frames->bits, sizeof *frames->bits, ids, arena, &done),
+                                 .whole = whole};
+    for (uint32_t i = 0, n = 0; whole != NULL && i < ids->n_ids; i = id_slots_next(ids, i + 1))
+        whole[n++] = i;
+    return done;
 }
 
 static bool stacks_part(struct trace *part, const struct trace *trace, const struct id_slots *ids,

@@ -71,13 +71,12 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
 /* Numbers the stacks of some allocations. False: no memory. */
 static bool slots_find(struct id_slots *slots, const struct timeline *timeline, const uint32_t *allocations,
                        uint32_t n_allocations, struct arena *arena) {
-    uint32_t *stack = arena_column(arena, n_allocations, sizeof *stack);
-    for (uint32_t i = 0; stack != NULL && i < n_allocations; i++)
-        stack[i] = timeline->device->allocations.stack[allocations[i]];
-    bool done =
-        stack != NULL && id_slots_init(slots, timeline->trace->stacks.count, stack, n_allocations, arena);
-    ARENA_DROP(arena, stack);
-    return done;
+    if (!id_slots_begin(slots, timeline->trace->stacks.count, arena))
+        return false;
+    for (uint32_t i = 0; i < n_allocations; i++)
+        id_slots_use(slots, timeline->device->allocations.stack[allocations[i]]);
+    id_slots_number(slots);
+    return true;
 }
 
 bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,

@@ -120,26 +120,6 @@ static bool moments_choose(struct merging *merging) {
 
 /* ---- allocations ---- */
 
-static bool allocations_alloc(struct merge *merge, struct allocations *allocations, uint32_t count) {
-    *allocations = (struct allocations){
-        .birth = arena_column(&merge->arena, count, sizeof *allocations->birth),
-        .death = arena_column(&merge->arena, count, sizeof *allocations->death),
-        .request = arena_column(&merge->arena, count, sizeof *allocations->request),
-        .size = arena_column(&merge->arena, count, sizeof *allocations->size),
-        .address = arena_column(&merge->arena, count, sizeof *allocations->address),
-        .stack = arena_column(&merge->arena, count, sizeof *allocations->stack),
-        .context = arena_column(&merge->arena, count, sizeof *allocations->context),
-        .stream = arena_column(&merge->arena, count, sizeof *allocations->stream),
-        .pool = arena_column(&merge->arena, count, sizeof *allocations->pool),
-        .flags = arena_column(&merge->arena, count, sizeof *allocations->flags),
-        .merged = arena_column(&merge->arena, count, sizeof *allocations->merged),
-    };
-    return allocations->birth != NULL && allocations->death != NULL && allocations->request != NULL &&
-           allocations->size != NULL && allocations->address != NULL && allocations->stack != NULL &&
-           allocations->context != NULL && allocations->stream != NULL && allocations->pool != NULL &&
-           allocations->flags != NULL && allocations->merged != NULL;
-}
-
 /* Copies allocation `from` to row `to` of the new allocations, at kept moments. */
 static void allocation_copy(struct merging *merging, uint32_t to, uint32_t from) {
     const struct allocations *old = &merging->device->allocations;
@@ -207,7 +187,10 @@ static bool slots_alloc(struct merging *merging, uint32_t count) {
 static bool allocations_merge(struct merging *merging) {
     const struct allocations *old = &merging->device->allocations;
     struct allocations *allocations = &merging->allocations;
-    if (!allocations_alloc(merging->merge, allocations, old->count) || !slots_alloc(merging, old->count))
+    struct arena *arena = &merging->merge->arena;
+    allocations->merged = arena_column(arena, old->count, sizeof *allocations->merged);
+    if (!allocations_alloc(allocations, old->count, arena) || allocations->merged == NULL ||
+        !slots_alloc(merging, old->count))
         return false;
     for (uint32_t i = 0; i < old->count; i++) {
         if (merging->moment[old->birth[i]] == merging->moment[old->death[i]]) {
@@ -224,7 +207,7 @@ static bool allocations_merge(struct merging *merging) {
         merging->merge->n_bands += allocations->merged[i] > 1;
         merging->merge->n_merged += allocations->merged[i] > 1 ? allocations->merged[i] : 0;
     }
-    ARENA_DROP(&merging->merge->arena, merging->slot);
+    ARENA_DROP(arena, merging->slot);
     return true;
 }
 

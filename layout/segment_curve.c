@@ -16,21 +16,14 @@ static const struct segment_piece *piece_at(const struct counting *counting, str
     return key == NULL ? NULL : &counting->segments->piece[key->value];
 }
 
-static bool pieces_join(const struct segment_piece *low, const struct segment_piece *high) {
-    bool same_class = low->flags == high->flags || low->unsure || high->unsure;
-    bool same_pool = low->pool == high->pool || low->pool == POOL_UNKNOWN || high->pool == POOL_UNKNOWN;
-    return same_class && same_pool && low->stream == high->stream &&
-           low->address + low->size == high->address;
-}
-
 /* The number of neighbours that a piece of an expandable segment touches. */
 static uint32_t neighbours(const struct counting *counting, const struct segment_piece *piece) {
     struct ordered_place behind = ordered_seek(&counting->pages, &counting->store, piece->address + 1, 0);
     struct ordered_place here = ordered_seek(&counting->pages, &counting->store, piece->address, 0);
     struct ordered_place before = ordered_before(&counting->pages, &counting->store, here);
     const struct segment_piece *high = piece_at(counting, behind), *low = piece_at(counting, before);
-    return (uint32_t)(high != NULL && pieces_join(piece, high)) +
-           (uint32_t)(low != NULL && low->address < piece->address && pieces_join(low, piece));
+    return (uint32_t)(high != NULL && segment_pieces_join(piece, high)) +
+           (uint32_t)(low != NULL && low->address < piece->address && segment_pieces_join(low, piece));
 }
 
 static bool piece_count(struct counting *counting, uint32_t index, bool comes) {

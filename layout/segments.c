@@ -312,45 +312,44 @@ bool segments_init(struct segments *segments, const struct device_trace *device,
 
 /* ---- at a moment ---- */
 
-static bool joins(const struct held_segment *segment, const struct segment_piece *piece, bool unsure) {
-    bool same_class = segment->flags == piece->flags || unsure || piece->unsure;
-    bool same_pool =
-        segment->pool == piece->pool || segment->pool == POOL_UNKNOWN || piece->pool == POOL_UNKNOWN;
-    return (segment->flags & piece->flags & SEGMENT_EXPANDABLE) && same_class && same_pool &&
-           segment->stream == piece->stream && segment->address + segment->size == piece->address;
+bool segment_pieces_join(const struct segment_piece *low, const struct segment_piece *high) {
+    bool same_class = low->flags == high->flags || low->unsure || high->unsure;
+    bool same_pool = low->pool == high->pool || low->pool == POOL_UNKNOWN || high->pool == POOL_UNKNOWN;
+    return (low->flags & high->flags & SEGMENT_EXPANDABLE) && same_class && same_pool &&
+           low->stream == high->stream && low->address + low->size == high->address;
 }
 
 /* Joins pieces, in order of address, into segments. */
 static void segments_join(struct held *held, const struct segments *segments, const struct sort_row *rows,
                           uint32_t count) {
-    bool unsure = false;
+    struct segment_piece joined = {0}; /* the last segment as a piece */
     for (uint32_t i = 0; i < count; i++) {
-        const struct segment_piece *piece = &segments->piece[rows[i].value];
-        struct held_segment *last = held->n_segments == 0 ? NULL : &held->segment[held->n_segments - 1];
-        if (last != NULL && joins(last, piece, unsure)) {
-            last->size += piece->size;
-            if (unsure && !piece->unsure)
-                last->flags = piece->flags;
-            if (last->pool == POOL_UNKNOWN)
-                last->pool = piece->pool;
-            unsure &= piece->unsure;
-            continue;
+        struct segment_piece piece = segments->piece[rows[i].value];
+        bool joins = i != 0 && segment_pieces_join(&joined, &piece);
+        if (joins) {
+            piece.address = joined.address;
+            piece.size += joined.size;
+            piece.stack = joined.stack;
+            piece.birth = joined.birth;
+            piece.flags = joined.unsure && !piece.unsure ? piece.flags : joined.flags;
+            piece.pool = joined.pool == POOL_UNKNOWN ? piece.pool : joined.pool;
+            piece.unsure &= joined.unsure;
         }
-        held->segment[held->n_segments++] = (struct held_segment){.address = piece->address,
-                                                                  .size = piece->size,
-                                                                  .stack = piece->stack,
-                                                                  .birth = piece->birth,
-                                                                  .stream = piece->stream,
-                                                                  .pool = piece->pool,
-                                                                  .flags = piece->flags};
-        unsure = piece->unsure;
+        joined = piece;
+        held->n_segments += !joins;
+        held->segment[held->n_segments - 1] = (struct held_segment){.address = piece.address,
+                                                                    .size = piece.size,
+                                                                    .stack = piece.stack,
+                                                                    .birth = piece.birth,
+                                                                    .stream = piece.stream,
+                                                                    .pool = piece.pool,
+                                                                    .flags = piece.flags};
     }
 }
 
+/* Room to sort `count` rows in. NULL: no memory. */
 static struct sort_row *rows_take(struct arena *arena, uint64_t count) {
-    struct sort_row *rows = NULL;
-    uint32_t capacity = 0;
-    return ARENA_GROW(arena, rows, capacity, count * 2 + 2) ? rows : NULL;
+    return arena_column(arena, count * 2, sizeof(struct sort_row));
 }
 
 static bool held_segments(struct held *held, const struct segments *segments, uint32_t moment,

@@ -25,6 +25,9 @@ struct segment_piece {
     bool unsure;           /* it is unknown whether it serves small or large requests */
 };
 
+/* Do two pieces that exist at one moment belong to one segment: adjacent pages of one stream, pool and size class? */
+bool segment_pieces_join(const struct segment_piece *low, const struct segment_piece *high);
+
 struct segments {
     const struct device_trace *device;
     struct segment_piece *piece; /* a column of the arena */

@@ -3,9 +3,8 @@
 #include "base/bytes.h"
 #include "base/search.h"
 #include "layout/filter.h"
-#include "layout/oldest.h"
 #include "layout/site.h"
-#include "layout/site_slots.h"
+#include "layout/timeline_sites.h"
 
 enum { PEAK_BLOCK = 64 };
 

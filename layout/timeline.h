@@ -52,7 +52,7 @@ struct timeline {
     uint32_t *site;      /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
 
     /* [trace->frames.count] both. The colour of a call site: 0 .. SITE_COLORS - 1 for the 24 largest, SITE_REST for
-     * all others. And 1 for the second site of a colour, which has stripes (layout/site_slots.h). */
+     * all others. And 1 for the second site of a colour, which has stripes (layout/timeline_sites.h). */
     uint8_t *slot, *twin;
 
     /* The order of births of allocations older than the recording is unknown, so in the stack they lie by call

@@ -71,20 +71,18 @@ static struct walker *walker_of(struct making *making, const struct walkers *wal
 /* Starts without walkers, with room for those of all given allocations. False: no memory. */
 static bool walkers_init(struct walkers *walkers, struct making *making, const uint32_t *allocations,
                          uint32_t n_allocations, const uint32_t *before, uint32_t n_before) {
-    const uint32_t *stack_of = making->timeline->device->allocations.stack;
-    uint64_t n = (uint64_t)n_allocations + n_before;
-    uint32_t *stack = arena_column(making->arena, n, sizeof *stack);
-    for (uint32_t i = 0; stack != NULL && i < n; i++)
-        stack[i] = stack_of[i < n_allocations ? allocations[i] : before[i - n_allocations]];
-    bool done = stack != NULL && id_slots_init(&walkers->slots, making->timeline->trace->stacks.count, stack,
-                                               (uint32_t)n, making->arena);
-    ARENA_DROP(making->arena, stack);
-    walkers->of = done ? arena_column(making->arena, walkers->slots.count, sizeof *walkers->of) : NULL;
-    making->walker = done ? arena_column(making->arena, walkers->slots.count, sizeof *making->walker) : NULL;
-    if (walkers->of == NULL || making->walker == NULL)
+    const uint32_t *stack = making->timeline->device->allocations.stack;
+    struct id_slots *slots = &walkers->slots;
+    if (!id_slots_begin(slots, making->timeline->trace->stacks.count, making->arena))
         return false;
-    bytes_zero(walkers->of, (size_t)walkers->slots.count * sizeof *walkers->of);
-    return true;
+    for (uint32_t i = 0; i < n_allocations; i++)
+        id_slots_use(slots, stack[allocations[i]]);
+    for (uint32_t i = 0; i < n_before; i++)
+        id_slots_use(slots, stack[before[i]]);
+    id_slots_number(slots);
+    walkers->of = arena_zeros(making->arena, slots->count, sizeof *walkers->of);
+    making->walker = arena_column(making->arena, slots->count, sizeof *making->walker);
+    return walkers->of != NULL && making->walker != NULL;
 }
 
 /* Makes a walker for each stack that holds something, or did before. */

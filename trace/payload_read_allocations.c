@@ -129,14 +129,6 @@ void allocations_read_flags(struct reader *reader) {
     ARENA_DROP(&reader->trace->arena, reader->choice.stacks, reader->choice.sizes, reader->choice.last);
 }
 
-static bool allocations_alloc(struct reader *reader, struct allocations *to, uint32_t count) {
-    if (reader->error == PAYLOAD_OK &&
-        !ARENA_COLUMNS(&reader->trace->arena, count, to->birth, to->death, to->request, to->size, to->address,
-                       to->stack, to->context, to->stream, to->pool, to->flags))
-        reader_fail(reader, PAYLOAD_NO_MEMORY);
-    return reader->error == PAYLOAD_OK;
-}
-
 static bool choice_read(struct reader *reader) {
     uint32_t number = reader->device + 1;
     reader->choice.n_stacks =
@@ -159,9 +151,12 @@ void allocations_open(struct reader *reader) {
     }
     if (allocations->preexisting > section->count)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
-    if (choice_read(reader) && section_open(reader, section, 9, NULL) &&
-        allocations_alloc(reader, allocations, section->count))
+    if (!choice_read(reader) || !section_open(reader, section, 9, NULL))
+        return;
+    if (allocations_alloc(allocations, section->count, &reader->trace->arena))
         allocations->count = section->count;
+    else
+        reader_fail(reader, PAYLOAD_NO_MEMORY);
 }
 
 /* NULL: all addresses are 0. */

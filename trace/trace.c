@@ -31,6 +31,12 @@ void trace_release(struct trace *trace) {
     *trace = (struct trace){0};
 }
 
+bool allocations_alloc(struct allocations *allocations, uint64_t count, struct arena *arena) {
+    return ARENA_COLUMNS(arena, count, allocations->birth, allocations->death, allocations->request,
+                         allocations->size, allocations->address, allocations->stack, allocations->context,
+                         allocations->stream, allocations->pool, allocations->flags);
+}
+
 uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes) {
     struct string_table *strings = &trace->strings;
     uint32_t end = strings->start[strings->count];
@@ -145,9 +151,9 @@ bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const 
 const char *device_noun(const struct trace *trace, const struct device_trace *device) {
     static const char *const others[] = {"NPU", "MTIA", "MLU", "GCU", "XLA", "HPU", "BFC"};
     for (uint32_t i = 0; i < device->n_notes; i++)
-        for (unsigned k = 0; device->notes[i].what == NOTE_BACKEND && k < sizeof others / sizeof *others; k++)
-            if (text_is(trace_text(trace, device->notes[i].text), others[k]))
-                return "device";
+        if (device->notes[i].what == NOTE_BACKEND &&
+            text_is_any(trace_text(trace, device->notes[i].text), others, sizeof others / sizeof *others))
+            return "device";
     return device->ordinal >= 0 ? "GPU" : "device";
 }
 

@@ -368,6 +368,9 @@ bool trace_init(struct trace *trace, struct arena_host host, size_t limit_nbytes
 /* Frees everything in it. */
 void trace_release(struct trace *trace);
 
+/* Columns for `count` allocations, but not `merged`; memory from `arena`. False: no memory. */
+bool allocations_alloc(struct allocations *allocations, uint64_t count, struct arena *arena);
+
 /* Adds a string without looking for an equal one. 0: no memory (or more than 4 GiB of text in all). O(nbytes). The
  * empty string gets id 0. */
 uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes);

@@ -436,8 +436,7 @@ static bool room_make(struct building *building, const struct extent_of_made *ex
     releases->count = releases->n_of_cause[RELEASE_EXPLICIT] = (uint32_t)extent->n_groups;
     return ARENA_COLUMNS(arena, extent->n_ops, extrapolation->program.op) &&
            ARENA_COLUMNS(arena, extent->n_groups, extrapolation->device.segment_events, releases->group) &&
-           ARENA_COLUMNS(arena, made->count, made->birth, made->death, made->request, made->size,
-                         made->address, made->stack, made->context, made->stream, made->pool, made->flags) &&
+           allocations_alloc(made, made->count, arena) &&
            queues_init(&building->queues, building->alignment.n_classes, made->count, building->scratch);
 }
 
