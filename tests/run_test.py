@@ -268,9 +268,9 @@ sys.exit(max(rank.wait() for rank in ranks))
         self.assertEqual(process.returncode, 0)
 
     def test_functions(self):
-        self.write("train.py", ("import sys; sys.path.insert(0, %r)\nimport recorder\n" % str(
-            ROOT / "python" / "torch_strata") + TRAIN + "recorder.on_oom('oom.pickle')\n"
-            "with recorder.record('block{rank}.pickle') as it: train(2)\nprint(it.path); run_out()").encode())
+        self.write("train.py", ("import sys; sys.path.insert(0, %r)\nimport torch_strata\n" % str(
+            ROOT / "python") + TRAIN + "torch_strata.on_oom('oom.pickle')\n"
+            "with torch_strata.record('block{rank}.pickle') as it: train(2)\nprint(it.path); run_out()").encode())
         result = subprocess.run([sys.executable, "train.py"], cwd=self.path, env=self.environment(RANK="5"),
                                 stdout=subprocess.PIPE, check=True)
         self.assertEqual(result.stdout, b"block5.pickle\ncaught\n")

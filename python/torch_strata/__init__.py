@@ -1,6 +1,6 @@
 """Strata from Python: PyTorch memory snapshots as one page, a picture or a report.
 
-Each function is one call of the program that lies in the environment's bin/. Options of the command line are keywords:
+Each function calls the program in the environment's bin/ once. Options of the command line are keywords:
 ``html("s.pickle", capacity="80GiB", hide_internal=True)`` is ``strata html --capacity 80GiB --hide-internal s.pickle``.
 """
 
@@ -15,7 +15,7 @@ import sysconfig
 import tempfile
 from typing import Any, List, Optional, Union
 
-from .recorder import on_oom, record
+from .functions import on_oom, record
 
 __all__ = ["Page", "StrataError", "diff", "export", "html", "on_oom", "plan", "png", "program", "record", "report", "show"]
 
@@ -25,7 +25,7 @@ _INLINE_NBYTES = 20_000_000
 
 
 class StrataError(Exception):
-    """The program failed: its sentence is the message, ``code`` its exit code."""
+    """The program failed: the message is its sentence, and ``code`` its exit code."""
 
     def __init__(self, sentence: str, code: int) -> None:
         super().__init__(sentence)

@@ -1,27 +1,31 @@
-"""Records a PyTorch program's device memory: under `strata run` without a line of code, or by record() and on_oom().
+"""Records a PyTorch program's device memory: under `strata run` without a line of code, or by the functions in functions.py.
 
-`strata run` puts this file as sitecustomize.py in front of PYTHONPATH, so that every Python below it runs it first. It then
-calls the sitecustomize that it hides, and waits: it never imports torch. Once the program has initialised CUDA, XPU or
-Ascend, it starts the allocator's history, and dumps when memory runs out, after some optimizer steps, on SIGUSR2 and at the
-end.
+`strata run` puts this file as sitecustomize.py in front of PYTHONPATH, so every Python that it starts runs this file first.
+The file then calls the sitecustomize that it hides, and waits: it never imports torch. Once the program has initialised
+CUDA, XPU or Ascend, it starts the allocator's history. It dumps when memory runs out, after some optimizer steps, on SIGUSR2
+and at the end.
 
-    _Watcher     sees modules of torch being imported
-    _Backend     cuda, xpu or npu: what its modules and functions are called; waits for the first initialisation
-    _Recorder    what a process records and where it dumps; one for all backends
+    _Watcher     notices when the program imports modules of torch
+    _Backend     cuda, xpu or npu: the names of its modules and functions; waits for the first initialisation
+    _Recorder    records a process, whatever its backends, and writes the dumps
 
-Nothing here may break or change the program: every failure is one line on stderr. The file is read by any Python from 2.7 on
-(some launchers are old) and works from Python 3.8 and torch 2.0 on. It needs no other file.
+Nothing here may break or change the program: a failure prints one line on stderr. Every Python from 2.7 on can read the file
+(some launchers are old); it works from Python 3.8 and torch 2.0 on. It needs no other file.
 """
 
+import atexit
 import os
 import sys
+import threading
+import time
+import weakref
 
-_NAME = "_strata_recorder"  # the name of this module by which a second copy finds the first
+_NAME = "_strata_recorder"  # a second copy of this module finds the first by this name
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
-_EXIT_PATIENCE_S = 60  # how long the process's end waits for a dump of another thread
-_SIGNAL_PAUSE_S = 0.05  # within this pause everything that one signal writes has arrived
+_EXIT_PATIENCE_S = 60  # at its end, the process waits so long for a dump of another thread
+_SIGNAL_PAUSE_S = 0.05  # after this pause, everything that one signal writes has arrived
 
-_said = set()  # lines that were printed: what fails at every step is printed once
+_said = set()  # lines that were printed: something that fails at every step is printed once
 _running = None  # the recorder of `strata run`
 
 
@@ -35,7 +39,7 @@ def _rank():
 
 
 def _say(text):
-    """Prints one line on stderr, whatever the program has made of sys.stderr."""
+    """Prints one line on stderr, even if the program has replaced sys.stderr."""
     line = "strata run: rank {}: {}\n".format(_rank(), " ".join(str(text).split()))
     if line in _said:
         return
@@ -51,7 +55,7 @@ def _reason(error):
 
 
 def _guarded(what):
-    """Wraps a function of ours that the program's threads call: it prints what went wrong instead of raising."""
+    """Wraps a function of ours that the program's threads call, so that it prints a failure instead of raising."""
 
     def decorate(function):
         def call(*args, **kwargs):
@@ -67,7 +71,7 @@ def _guarded(what):
 
 
 def _version(torch):
-    """(2, 14) of "2.14.0a0+git1234"; (0, 0) where it cannot be read."""
+    """(2, 14) for "2.14.0a0+git1234"; (0, 0) if the version cannot be read."""
     parts = str(getattr(torch, "__version__", "")).split(".")
     try:
         return int(parts[0]), int("".join(digit for digit in parts[1] if digit.isdigit()))
@@ -79,7 +83,7 @@ def _version(torch):
 
 
 def _history_arguments(function, version, max_entries, stacks):
-    """The arguments for `_record_memory_history`, by what this version of the function takes."""
+    """The arguments for `_record_memory_history` that this version of the function takes."""
     import inspect
 
     try:
@@ -99,22 +103,18 @@ def _history_arguments(function, version, max_entries, stacks):
     return arguments
 
 
-def _history_stop(function, version):
-    function(enabled=None if version >= (2, 1) else False)
-
-
 # ---- where dumps go ----
 
 
 class _Files(object):
-    """The dumps of one process in a folder: named by rank and reason, never overwritten, the oldest removed above `keep`."""
+    """The dumps of one process in a folder: named by rank and reason, never overwritten, at most `keep` of them."""
 
     def __init__(self, folder, keep):
         self.folder, self.keep, self.written = folder, keep, []
-        self.numbers = {}  # reason: number of the next dump, so that no name is given to two dumps
+        self.numbers = {}  # reason: number of the next dump, so that no two dumps get one name
 
     def claim(self, why):
-        """Returns a path that nobody uses, whose .part file exists now."""
+        """Makes the .part file of a path that nobody uses, and returns the path."""
         while True:
             number = self.numbers.get(why, 1)
             self.numbers[why] = number + 1
@@ -136,7 +136,7 @@ class _Files(object):
 
 
 def _is_watched():
-    """Is this process below `strata run`? Processes of srun are not, even where srun itself is."""
+    """Did `strata run` start this process or an ancestor? Not if srun started it, even if `strata run` started srun."""
     host, _, watcher = os.environ.get("STRATA_RUN_PID", "").rpartition(":")
     pid = os.getpid()
     try:
@@ -150,9 +150,7 @@ def _is_watched():
 
 @_guarded("host.log is not told")
 def _log(text):
-    """Writes a line into the host's log of `strata run`, in one piece, because others write there too."""
-    import time
-
+    """Writes a line into the host's log of `strata run`, by one write, because other processes write there too."""
     path, now = os.environ.get("STRATA_RUN_LOG"), time.time()
     if path:
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
@@ -161,19 +159,6 @@ def _log(text):
             os.write(log, "{}.{:03d} {}\n".format(stamp, int(now % 1 * 1000), text).encode("utf-8", "backslashreplace"))
         finally:
             os.close(log)
-
-
-class _OneFile(object):
-    """Writes all dumps to one path, each over the one before; "{rank}" and "{why}" in the path are filled in."""
-
-    def __init__(self, path):
-        self.path, self.written = path, []
-
-    def claim(self, why):
-        return str(self.path).replace("{rank}", str(_rank())).replace("{why}", why)
-
-    def add(self, path):
-        self.written = [path]
 
 
 def _remove(path):
@@ -187,7 +172,7 @@ def _remove(path):
 
 
 class _Backend(object):
-    """A kind of device: where torch keeps its functions."""
+    """A kind of device, and the modules of torch that serve it."""
 
     def __init__(self, kind, module, bindings, prefix):
         self.kind, self.name, self.bindings, self.prefix = kind, module, bindings, prefix
@@ -209,32 +194,31 @@ class _Backend(object):
         return getattr(sys.modules.get(self.bindings), self.prefix + suffix, None)
 
     def wait(self, then):
-        """Calls then(self) after the first initialisation, which every use of a device goes through."""
+        """Calls then(self) after the first initialisation, which precedes every use of a device."""
         module = self.module()
         original = getattr(module, "_lazy_init", None)
         if original is None or self.wrapper is not None:
             return
 
+        @_guarded("not recorded")
+        def initialized():
+            if self.is_initialized():
+                then(self)
+
         def _lazy_init(*args, **kwargs):
             result = original(*args, **kwargs)
-            _initialized(self, then)
+            initialized()
             return result
 
         self.original, self.wrapper = original, _lazy_init
         module._lazy_init = _lazy_init
 
     def wait_no_more(self):
-        """Gives the program its own function back, so that later calls cost nothing."""
+        """Restores the program's function, so that later calls cost nothing."""
         module = self.module()
         if self.wrapper is not None and getattr(module, "_lazy_init", None) is self.wrapper:
             module._lazy_init = self.original
             self.wrapper = None
-
-
-@_guarded("not recorded")
-def _initialized(backend, then):
-    if backend.is_initialized():
-        then(backend)
 
 
 _BACKENDS = (
@@ -248,28 +232,24 @@ _BACKENDS = (
 
 
 class _Recorder(object):
-    """Records this process. Dumps come from any thread; `lock` lets in one at a time, and no dump within a dump."""
+    """Records this process. Any thread may dump; `lock` admits one at a time, and no dump begins within a dump."""
 
     def __init__(self, files, max_entries=1000000, stacks="all"):
-        import weakref
-
-        self.files, self.max_entries, self.stacks = files, max_entries, stacks  # files None: nothing is to be dumped
+        self.files, self.max_entries, self.stacks = files, max_entries, stacks  # files None: do not dump
         self.status, self.n_steps, self.stops, self.to_the_end = None, 0, False, False
         self.is_hooked = False
         self.seen = weakref.WeakKeyDictionary()  # optimizer: number of its steps
         self.forget()
 
     def forget(self):
-        """Resets what a forked child does not have: the parent's threads and its device."""
-        import threading
-
+        """In a forked child, forgets the parent's threads, dumps and device."""
         self.pid = os.getpid()
         self.lock = threading.Lock()
         self.owner = None  # the thread that is dumping
         self.backends, self.started, self.observed = [], [], []
         self.steps_done = self.ended = False
         self.most_steps, self.n_dumps, self.dumped_nbytes, self.seconds = 0, 0, 0, 0.0
-        self.why_not = None  # why nothing can be recorded, once that was printed
+        self.why_not = None  # the reason, once printed, why nothing can be recorded
         self.seen.clear()
         if self.files is not None:
             self.files.written, self.files.numbers = [], {}
@@ -295,13 +275,14 @@ class _Recorder(object):
             return
         self.backends.append(backend)
         backend.wait_no_more()
-        started = _seconds()
+        started = time.monotonic()
         try:
             self.record(backend)
             self.observe(backend)
-            self.hook()
+            if self.to_the_end:
+                self.hook()
         finally:
-            self.seconds += _seconds() - started
+            self.seconds += time.monotonic() - started
             self.note()
 
     def record(self, backend):
@@ -315,7 +296,8 @@ class _Recorder(object):
             self.started.append(backend)
 
     def stop(self, backend):
-        _history_stop(backend.memory()._record_memory_history, _version(sys.modules.get("torch")))
+        version = _version(sys.modules.get("torch"))
+        backend.memory()._record_memory_history(enabled=None if version >= (2, 1) else False)
         self.started.remove(backend)
 
     def refuse(self, why):
@@ -324,11 +306,9 @@ class _Recorder(object):
 
     def observe(self, backend):
         attach = backend.binding("attach_out_of_memory_observer")
-        if attach is None:
-            if self.why_not is None:
-                _say("torch has no out-of-memory observer for {}: no dump when memory runs out".format(backend.kind))
-            return
-        if backend in self.observed:
+        if attach is None and self.why_not is None:
+            _say("torch has no out-of-memory observer for {}: no dump when memory runs out".format(backend.kind))
+        if attach is None or backend in self.observed:
             return
         self.observed.append(backend)
 
@@ -339,31 +319,23 @@ class _Recorder(object):
         attach(_guarded("no dump when memory ran out")(observer))
 
     def hook(self):
-        """Installs what all devices share: steps, the end, SIGUSR2. A forked child inherits everything but the thread."""
-        if not self.to_the_end:
-            return
+        """Installs what all devices share: for steps, the end and SIGUSR2. A forked child inherits all but the thread."""
         if not self.is_hooked:
             self.is_hooked = True
-            self.hook_steps()
-            import atexit
-
+            register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+            if self.n_steps and register is None:
+                _say("torch has no hook behind optimizer steps: no dump after {} steps".format(self.n_steps))
+            elif self.n_steps:
+                register(_guarded("steps are not counted")(self.step))
             atexit.register(self.end)
             _exit_hook(self)
-        self.listen()
+        if _signal_pipe.open_for(self.pid):
+            threading.Thread(target=self.hear, name="strata-run", daemon=True).start()
 
     # -- steps --
 
-    def hook_steps(self):
-        if self.n_steps == 0:
-            return
-        register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
-        if register is None:
-            _say("torch has no hook behind optimizer steps: no dump after {} steps".format(self.n_steps))
-            return
-        register(_guarded("steps are not counted")(self.step))
-
     def step(self, optimizer, *_args, **_kwargs):
-        """Counts a step: one step of each optimizer, since some programs have one for every parameter."""
+        """Counts the steps of each optimizer apart, since some programs have an optimizer for every parameter."""
         if self.steps_done or self.pid != os.getpid():
             return
         count = self.seen.get(optimizer, 0) + 1
@@ -378,17 +350,9 @@ class _Recorder(object):
 
     # -- SIGUSR2 --
 
-    def listen(self):
-        """Starts a thread that dumps on SIGUSR2, even while the main thread waits in C for another rank."""
-        if _signal_pipe.open_for(self.pid):
-            import threading
-
-            threading.Thread(target=self.hear, name="strata-run", daemon=True).start()
-
     @_guarded("SIGUSR2 is not heard any more")
     def hear(self):
-        import time
-
+        """The thread that dumps on SIGUSR2, even while the main thread waits in C for another rank."""
         while os.read(_signal_pipe.ends[0], 1):
             time.sleep(_SIGNAL_PAUSE_S)
             _signal_pipe.drain()
@@ -396,24 +360,12 @@ class _Recorder(object):
 
     # -- dumps --
 
-    def enter(self, patience_s):
-        import threading
-
-        if self.owner == threading.get_ident():
-            return False  # a second reason for a dump arises within a dump
-        if not self.lock.acquire(timeout=patience_s):
-            return False
-        self.owner = threading.get_ident()
-        return True
-
-    def leave(self):
-        self.owner = None
-        self.lock.release()
-
     def dump(self, why, patience_s=-1):
-        if self.files is None or not self.backends or not self.enter(patience_s):
+        if self.files is None or not self.backends or self.owner == threading.get_ident():
+            return  # the last: a second reason for a dump arises within a dump
+        if not self.lock.acquire(timeout=patience_s):
             return
-        started = _seconds()
+        self.owner, started = threading.get_ident(), time.monotonic()
         try:
             for backend in self.backends:
                 if hasattr(backend.memory(), "_dump_snapshot"):
@@ -421,8 +373,9 @@ class _Recorder(object):
         except Exception as error:
             _say("no dump ({}): {}".format(why, _reason(error)))
         finally:
-            self.seconds += _seconds() - started
-            self.leave()
+            self.seconds += time.monotonic() - started
+            self.owner = None
+            self.lock.release()
         self.note()
 
     def dump_backend(self, backend, why):
@@ -447,15 +400,13 @@ class _Recorder(object):
         if self.why_not is None and not (self.stops and self.steps_done):
             self.dump("exit", _EXIT_PATIENCE_S)
 
-    # -- what `strata run` gets to know --
+    # -- the note for `strata run` --
 
     @_guarded("strata run is not told")
     def note(self):
-        """Writes a small file for the summary: what this process did, and what it cost."""
+        """Writes a small file for the summary: what this process did, and its cost."""
         if self.status is None or not self.backends:
             return
-        import json
-
         torch = sys.modules.get("torch")
         said = {"pid": self.pid, "rank": _rank(), "torch": str(getattr(torch, "__version__", "")),
                 "device": ", ".join(backend.kind for backend in self.backends), "why_not": self.why_not,
@@ -474,7 +425,7 @@ def _note_write(folder, said):
 
 
 def _is_recording(backend, recorder):
-    """Is a history on that we must not begin: the program's own, or that of `strata run`?"""
+    """Does the program, or `strata run`, already record a history, so that we must not begin one?"""
     enabled = backend.binding("isHistoryEnabled")
     if enabled is not None and enabled():
         return True
@@ -482,18 +433,12 @@ def _is_recording(backend, recorder):
     return run is not None and run is not recorder and any(backend.name == other.name for other in run.started)
 
 
-def _seconds():
-    import time
-
-    return time.monotonic()
-
-
 # ---- hooks of the interpreter, one of each in a process ----
 
 
 class _SignalPipe(object):
-    """SIGUSR2 writes into a pipe, in C, whatever the main thread is doing: faulthandler's handler does that. It is installed
-    when torch is imported, so that a handler of the program comes later and wins."""
+    """SIGUSR2 writes into a pipe. faulthandler's handler does it in C, whatever the main thread is doing. It is installed when
+    torch is imported, so a handler of the program comes later and replaces it."""
 
     def __init__(self):
         self.ends, self.pid = None, None
@@ -505,14 +450,14 @@ class _SignalPipe(object):
         if self.pid == os.getpid() or not hasattr(faulthandler, "register"):
             return
         if self.ends is None and signal.getsignal(signal.SIGUSR2) != signal.SIG_DFL:
-            return  # the program, or whoever started it, uses it otherwise
+            return  # the program, or its parent, uses the signal itself
         self.ends = os.pipe()
         os.set_blocking(self.ends[1], False)
         faulthandler.register(signal.SIGUSR2, file=self.ends[1], all_threads=False, chain=False)
         self.pid = os.getpid()
 
     def drain(self):
-        """Reads the rest of what one signal wrote: a traceback, which nobody needs."""
+        """Reads the rest of the traceback that one signal wrote; nobody needs it."""
         import select
 
         while select.select(self.ends[:1], [], [], 0)[0]:
@@ -529,7 +474,7 @@ _signal_pipe = _SignalPipe()
 
 
 def _exit_hook(recorder):
-    """os._exit, which multiprocessing's processes use, ends without atexit's functions."""
+    """Processes of multiprocessing end by os._exit, which does not call atexit's functions."""
     original = os._exit
 
     def _exit(status):
@@ -545,7 +490,7 @@ def _forget_after_fork(recorder):
 
 
 class _Watcher(object):
-    """A finder of modules that finds none itself: it asks the others, and calls our function after the module's own code."""
+    """A finder of modules that asks the other finders, and calls a function of ours after the module's own code."""
 
     def __init__(self, then):
         self.then = then  # name of a module: the function to call with it
@@ -577,9 +522,6 @@ class _Watcher(object):
         except AttributeError:
             _say("the import of {} cannot be followed; not recorded".format(spec.name))
 
-    def install(self):
-        sys.meta_path.insert(0, self)
-
 
 def _watch(recorder):
     @_guarded("not recorded")
@@ -599,78 +541,7 @@ def _watch(recorder):
     then = {"torch": torch_imported}
     for backend in _BACKENDS:
         then[backend.name] = lambda _module, backend=backend: imported(backend)
-    _Watcher(then).install()
-
-
-# ---- as functions ----
-
-_functions = None  # the recorder of record() and on_oom()
-
-
-def _functions_recorder():
-    """The recorder of record() and on_oom() in this process. It works beside that of `strata run`."""
-    global _functions
-    if _functions is None:
-        _functions = _Recorder(None)
-        _forget_after_fork(_functions)
-        _watch(_functions)
-    return _functions
-
-
-class record(object):
-    """Records what happens inside of a `with` block, and dumps when memory runs out in it, else at its end.
-
-        with torch_strata.record("step.pickle") as recording:
-            train_step(batch)
-        recording.path      # where the dump is; None: there is none, and a line on stderr has said why
-
-    "{rank}" in the path becomes the rank, "{why}" the reason ("oom" or "exit"). Recording begins with the block, or with the
-    first use of a device in it, and stops behind it, unless it was on before. Nothing of it raises.
-    """
-
-    def __init__(self, path="strata-rank{rank}.pickle", max_entries=1000000, stacks="all"):
-        self.files, self.max_entries, self.stacks = _OneFile(path), max_entries, stacks
-        self.path = self.recorder = None
-
-    @_guarded("not recorded")
-    def begin(self):
-        recorder = _functions_recorder()
-        self.before = recorder.files, recorder.max_entries, recorder.stacks
-        self.started = list(recorder.started)
-        recorder.files, recorder.max_entries, recorder.stacks = self.files, self.max_entries, self.stacks
-        self.recorder = recorder
-        recorder.arm()
-
-    @_guarded("no dump")
-    def finish(self):
-        recorder = self.recorder
-        if recorder is None:
-            return
-        if not recorder.backends:
-            _say("no device was used: nothing was recorded")
-        elif not self.files.written and recorder.why_not is None:
-            recorder.dump("exit")
-        self.path = self.files.written[-1] if self.files.written else None
-        recorder.files, recorder.max_entries, recorder.stacks = self.before
-        for backend in list(recorder.started):
-            if backend not in self.started:
-                recorder.stop(backend)
-
-    def __enter__(self):
-        self.begin()
-        return self
-
-    def __exit__(self, *_):
-        self.finish()
-        return False
-
-
-@_guarded("not recorded")
-def on_oom(path="oom-rank{rank}.pickle", max_entries=1000000, stacks="all"):
-    """Records from now on. Whenever memory runs out, dumps to `path`, over the dump before; "{rank}" becomes the rank."""
-    recorder = _functions_recorder()
-    recorder.files, recorder.max_entries, recorder.stacks = _OneFile(path), max_entries, stacks
-    recorder.arm()
+    sys.meta_path.insert(0, _Watcher(then))
 
 
 # ---- under `strata run` ----
@@ -698,7 +569,7 @@ def _start():
 
 
 def _hidden_call(folder):
-    """Runs the sitecustomize that this one hides, if there is one, as if this one did not exist."""
+    """Runs the sitecustomize that this file hides, if there is one."""
     others = [path for path in sys.path if os.path.realpath(path or ".") != folder]
     if sys.version_info < (3,):
         import imp
