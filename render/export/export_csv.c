@@ -139,15 +139,10 @@ static bool csv_write(void *context, struct export_device *device) {
 
 bool export_csv(struct export_work *work) {
     struct arena_host host = arena_share(work->scratch);
-    uint32_t n_stacks = work->trace->stacks.count;
     struct csv csv = {.out = work->out, .cell = {.host = host}, .text = {.host = host}};
-    csv.kept = arena_column(work->scratch, n_stacks, sizeof *csv.kept);
-    bool done = csv.kept != NULL;
-    if (done) {
-        memset(csv.kept, 0, (size_t)n_stacks * sizeof *csv.kept);
-        buffer_add_text(work->out, header);
-        done = export_each_device(work, csv_write, &csv);
-    }
+    csv.kept = arena_zeros(work->scratch, work->trace->stacks.count, sizeof *csv.kept);
+    buffer_add_text(work->out, header);
+    bool done = csv.kept != NULL && export_each_device(work, csv_write, &csv);
     buffer_release(&csv.cell);
     buffer_release(&csv.text);
     return done;

@@ -1,4 +1,5 @@
 /* Thins a curve to few points, always keeping those that people look for. */
+#include "base/search.h"
 #include "base/sort.h"
 #include "render/export/export_parts.h"
 
@@ -24,14 +25,7 @@ static void slice_add(struct points *points, const struct timeline *timeline, ui
         if (timeline->live[m] < timeline->live[low])
             low = m;
     }
-    uint32_t at = 0, end = timeline->n_reserved; /* the first change after `from` */
-    while (at < end) {
-        uint32_t middle = at + (end - at) / 2;
-        if (timeline->reserved_moment[middle] <= from)
-            at = middle + 1;
-        else
-            end = middle;
-    }
+    uint32_t at = SEARCH(0, timeline->n_reserved, i, timeline->reserved_moment[i] <= from);
     for (; at < timeline->n_reserved && timeline->reserved_moment[at] < until; at++)
         if (timeline->reserved_bytes[at] > most) {
             most = timeline->reserved_bytes[at];

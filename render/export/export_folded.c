@@ -23,7 +23,7 @@ static bool folded_write(void *context, struct export_device *device) {
         return false;
     for (uint32_t i = 0; i < sums.count; i++) {
         const struct export_sum *sum = &sums.sum[i];
-        uint64_t bytes = device->work->options->allocated ? sum->allocated_bytes : sum->live_bytes;
+        uint64_t bytes = export_sum_bytes(device, sum);
         char digits[20];
         if (bytes == 0)
             continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/findings/verdicts.h"
+#include "layout/place.h"
 #include "render/export/export.h"
 
 /* An export in progress. */
@@ -102,12 +103,19 @@ void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t fr
 /* Appends "train.py:41 forward": a call site as every output names it. */
 void export_site_add(struct buffer *out, const struct trace *trace, uint32_t site);
 
-/* The two texts of a frame, which export_frame_add writes with a blank between them. */
-struct export_place {
-    struct text file, name;
-    uint32_t line;
+/* The texts of a frame, which export_frame_add writes with a blank between them. */
+struct place export_place_of(const struct trace *trace, uint32_t frame);
+
+/* Frames of the recording, numbered from 1 on as they are met. */
+struct export_met {
+    uint32_t *number; /* [frames]; 0: not met yet */
+    uint32_t *frame;  /* [count] the frame with number i + 1 */
+    uint32_t count, capacity;
 };
-struct export_place export_place_of(const struct trace *trace, uint32_t frame);
+
+/* Memory comes from the export's scratch. export_met_number returns the number of a frame. False, 0: no memory. */
+bool export_met_init(struct export_met *met, struct export_work *work);
+uint32_t export_met_number(struct export_met *met, uint32_t frame, struct export_work *work);
 
 /*
  * The frames of a stack, outermost first: `frame[count]`, in a growing column of `arena`. A stack deeper than
@@ -145,6 +153,11 @@ struct export_sums {
 
 /* Finds the sums, in the order of the allocations. False: no memory. O(allocations + stacks). */
 bool export_sums_find(struct export_sums *sums, const struct export_device *device);
+
+/* The bytes of a sum that the options ask for: live or allocated. */
+static inline uint64_t export_sum_bytes(const struct export_device *device, const struct export_sum *sum) {
+    return device->work->options->allocated ? sum->allocated_bytes : sum->live_bytes;
+}
 
 /* The outermost frame for a stack of which only the free is known, and the frame for an empty stack. */
 #define EXPORT_OF_FREE  "(older than the recording; freed here)"

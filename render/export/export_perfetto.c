@@ -106,10 +106,7 @@ static void track_add(struct perfetto *to, uint32_t track, const char *name, boo
 
 static void process_add(struct perfetto *to) {
     char name[64];
-    if (to->device->device->ordinal < 0)
-        snprintf(name, sizeof name, "%s memory", device_words(to->device->device->ordinal).text);
-    else
-        snprintf(name, sizeof name, "GPU %" PRId32 " memory", to->device->device->ordinal);
+    snprintf(name, sizeof name, "%s memory", device_named("GPU", to->device->device->ordinal).text);
     protobuf_u64(&to->part, 1, (uint64_t)((int64_t)to->device->device->ordinal + 1000000000));
     protobuf_bytes(&to->part, 6, name, strlen(name));
     protobuf_u64(&to->event, 1, uuid_of(to, TRACK_PROCESS));

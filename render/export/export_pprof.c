@@ -47,8 +47,7 @@ struct pprof {
     struct buffer out; /* the message: deflated into the file as it comes */
     struct buffer part, inner;
     struct export_work *work;
-    uint32_t *number; /* [frames] the frame's location less LOCATIONS_MADE; 0: not met yet */
-    uint32_t *met, n_met, capacity;
+    struct export_met met; /* a frame's number there is its location less LOCATIONS_MADE */
     z_stream zip;
 };
 
@@ -67,14 +66,9 @@ static bool zip_take(void *context, const void *bytes, size_t nbytes) {
 }
 
 static bool location_add(struct pprof *to, uint32_t frame) {
-    if (to->number[frame] == 0) {
-        if (!ARENA_GROW(to->work->scratch, to->met, to->capacity, (uint64_t)to->n_met + 1))
-            return false;
-        to->met[to->n_met++] = frame;
-        to->number[frame] = to->n_met;
-    }
-    protobuf_u64(&to->part, 1, LOCATIONS_MADE + to->number[frame]);
-    return true;
+    uint32_t number = export_met_number(&to->met, frame, to->work);
+    protobuf_u64(&to->part, 1, LOCATIONS_MADE + number);
+    return number != 0;
 }
 
 static void label_add(struct pprof *to, uint32_t key, uint32_t field, uint64_t value) {
@@ -145,17 +139,17 @@ static void word_add(struct pprof *to, const char *word) {
 static void tables_add(struct pprof *to) {
     for (uint32_t i = 1; i <= LOCATIONS_MADE; i++)
         place_add(to, i, WORD_OF_FREE + i - 1, 0, 0);
-    for (uint32_t i = 0; i < to->n_met; i++) {
+    for (uint32_t i = 0; i < to->met.count; i++) {
         uint64_t name = FIRST_FRAME_STRING + 2 * (uint64_t)i;
         place_add(to, LOCATIONS_MADE + i + 1, name, name + 1,
-                  export_place_of(to->work->trace, to->met[i]).line);
+                  export_place_of(to->work->trace, to->met.frame[i]).line);
     }
     for (uint32_t i = 0; i < WORDS; i++)
         word_add(to, words[i]);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         word_add(to, category_name((enum category)i));
-    for (uint32_t i = 0; i < to->n_met; i++) {
-        struct export_place place = export_place_of(to->work->trace, to->met[i]);
+    for (uint32_t i = 0; i < to->met.count; i++) {
+        struct place place = export_place_of(to->work->trace, to->met.frame[i]);
         text_add(to, place.name);
         text_add(to, place.file);
     }
@@ -177,12 +171,10 @@ static bool profile_add(struct pprof *to) {
 bool export_pprof(struct export_work *work) {
     struct arena_host host = arena_share(work->scratch);
     struct pprof to = {.work = work, .part = {.host = host}, .inner = {.host = host}};
-    uint32_t n_frames = work->trace->frames.count;
     to.out = (struct buffer){.host = host, .sink = {zip_take, &to}};
-    to.number = arena_column(work->scratch, n_frames, sizeof *to.number);
-    if (to.number == NULL || deflateInit2(&to.zip, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (!export_met_init(&to.met, work) ||
+        deflateInit2(&to.zip, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
-    memset(to.number, 0, (size_t)n_frames * sizeof *to.number);
     bool done = profile_add(&to);
     deflateEnd(&to.zip);
     buffer_release(&to.out);

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Frames are numbered as they are met. The first numbers are those of frames that are not lines of a program. */
 enum { FRAME_OF_FREE, FRAME_NO_STACK, FRAME_MORE, FRAMES_MADE };
@@ -14,22 +13,14 @@ static const char *const made_frame[FRAMES_MADE] = {EXPORT_OF_FREE, EXPORT_NO_ST
 
 struct speedscope {
     struct json_writer json;
-    uint32_t *number; /* [trace's frames] the frame's number plus 1; 0: not met yet */
-    uint32_t *met;    /* [n_met] frames by number, from FRAMES_MADE on */
-    uint32_t n_met, capacity;
-    struct arena *arena;
+    struct export_work *work;
+    struct export_met met; /* a frame's number there is its index in the file less FRAMES_MADE, plus 1 */
 };
 
-/* Writes a frame that is met for the first time. False: no memory. */
 static bool frame_write(struct speedscope *to, uint32_t frame) {
-    if (to->number[frame] == 0) {
-        if (!ARENA_GROW(to->arena, to->met, to->capacity, (uint64_t)to->n_met + 1))
-            return false;
-        to->met[to->n_met++] = frame;
-        to->number[frame] = to->n_met;
-    }
-    json_u64(&to->json, NULL, FRAMES_MADE + to->number[frame] - 1);
-    return true;
+    uint32_t number = export_met_number(&to->met, frame, to->work);
+    json_u64(&to->json, NULL, FRAMES_MADE + number - 1);
+    return number != 0;
 }
 
 static bool sample_write(struct speedscope *to, const struct export_sum *sum,
@@ -48,17 +39,13 @@ static bool sample_write(struct speedscope *to, const struct export_sum *sum,
     return done;
 }
 
-static uint64_t sum_bytes(const struct export_device *device, const struct export_sum *sum) {
-    return device->work->options->allocated ? sum->allocated_bytes : sum->live_bytes;
-}
-
 static bool samples_write(struct speedscope *to, const struct export_device *device,
                           const struct export_sums *sums) {
     struct export_frames frames = {0};
     bool done = true;
     json_array(&to->json, "samples", JSON_LINES);
     for (uint32_t i = 0; i < sums->count && done; i++)
-        if (sum_bytes(device, &sums->sum[i]) != 0)
+        if (export_sum_bytes(device, &sums->sum[i]) != 0)
             done = export_frames_find(&frames, device->trace, sums->sum[i].stack, device->arena) &&
                    sample_write(to, &sums->sum[i], &frames);
     json_end(&to->json);
@@ -69,19 +56,17 @@ static void weights_write(struct speedscope *to, const struct export_device *dev
                           const struct export_sums *sums) {
     json_array(&to->json, "weights", JSON_COMPACT);
     for (uint32_t i = 0; i < sums->count; i++)
-        if (sum_bytes(device, &sums->sum[i]) != 0)
-            json_u64(&to->json, NULL, sum_bytes(device, &sums->sum[i]));
+        if (export_sum_bytes(device, &sums->sum[i]) != 0)
+            json_u64(&to->json, NULL, export_sum_bytes(device, &sums->sum[i]));
     json_end(&to->json);
 }
 
 static void profile_name(char text[96], const struct export_device *device) {
-    int32_t ordinal = device->device->ordinal;
-    int n = ordinal < 0 ? snprintf(text, 96, "%s", device_words(ordinal).text)
-                        : snprintf(text, 96, "GPU %" PRId32, ordinal);
+    struct figure name = device_named("GPU", device->device->ordinal);
     if (device->work->options->allocated)
-        snprintf(text + n, 96 - (size_t)n, ": allocated");
+        snprintf(text, 96, "%s: allocated", name.text);
     else
-        snprintf(text + n, 96 - (size_t)n, ": live after event %" PRId64, export_event(device->range.at));
+        snprintf(text, 96, "%s: live after event %" PRId64, name.text, export_event(device->range.at));
 }
 
 static bool speedscope_write(void *context, struct export_device *device) {
@@ -105,7 +90,7 @@ static bool speedscope_write(void *context, struct export_device *device) {
 }
 
 static void frame_describe(struct json_writer *json, const struct trace *trace, uint32_t frame) {
-    struct export_place place = export_place_of(trace, frame);
+    struct place place = export_place_of(trace, frame);
     json_object(json, NULL, JSON_COMPACT);
     json_string(json, "name", place.name.at, place.name.nbytes);
     if (place.file.nbytes != 0)
@@ -123,18 +108,16 @@ static void frames_write(struct speedscope *to, const struct trace *trace) {
         json_text(&to->json, "name", made_frame[i]);
         json_end(&to->json);
     }
-    for (uint32_t i = 0; i < to->n_met; i++)
-        frame_describe(&to->json, trace, to->met[i]);
+    for (uint32_t i = 0; i < to->met.count; i++)
+        frame_describe(&to->json, trace, to->met.frame[i]);
     json_end(&to->json);
     json_end(&to->json);
 }
 
 bool export_speedscope(struct export_work *work) {
-    struct speedscope to = {.json = json_writer_of(work->out), .arena = work->scratch};
-    to.number = arena_column(work->scratch, work->trace->frames.count, sizeof *to.number);
-    if (to.number == NULL)
+    struct speedscope to = {.json = json_writer_of(work->out), .work = work};
+    if (!export_met_init(&to.met, work))
         return false;
-    memset(to.number, 0, (size_t)work->trace->frames.count * sizeof *to.number);
     json_object(&to.json, NULL, JSON_LINES);
     json_text(&to.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
     json_text(&to.json, "exporter", "strata");

@@ -174,7 +174,7 @@ static bool bit_is_new(uint64_t *bits, uint32_t at) {
 static bool frame_put(struct database *to, uint32_t frame) {
     if (!bit_is_new(to->known_frames, frame))
         return true;
-    struct export_place place = export_place_of(to->work->trace, frame);
+    struct place place = export_place_of(to->work->trace, frame);
     row_begin(to, T_FRAME);
     put_i64(to, frame);
     put_trace_text(to, place.file);

@@ -1,6 +1,5 @@
 /* Turns text of a recording into valid UTF-8 on one line for files that others read, and cuts endless stacks. */
 #include "base/utf8.h"
-#include "layout/place.h"
 #include "layout/site.h"
 #include "render/export/export_parts.h"
 
@@ -37,15 +36,31 @@ void export_text_add(struct buffer *out, struct text text, char forbidden, char 
     }
 }
 
-struct export_place export_place_of(const struct trace *trace, uint32_t frame) {
+struct place export_place_of(const struct trace *trace, uint32_t frame) {
     struct place place;
     place_of_frame(trace, frame, &place);
-    return (struct export_place){place.file, place.name, place.line};
+    return place;
+}
+
+bool export_met_init(struct export_met *met, struct export_work *work) {
+    *met = (struct export_met){
+        .number = arena_zeros(work->scratch, work->trace->frames.count, sizeof *met->number)};
+    return met->number != NULL;
+}
+
+uint32_t export_met_number(struct export_met *met, uint32_t frame, struct export_work *work) {
+    if (met->number[frame] == 0) {
+        if (!ARENA_GROW(work->scratch, met->frame, met->capacity, (uint64_t)met->count + 1))
+            return 0;
+        met->frame[met->count++] = frame;
+        met->number[frame] = met->count;
+    }
+    return met->number[frame];
 }
 
 void export_frame_add(struct buffer *out, const struct trace *trace, uint32_t frame, char forbidden,
                       char instead) {
-    struct export_place place = export_place_of(trace, frame);
+    struct place place = export_place_of(trace, frame);
     if (place.file.nbytes != 0 || place.line != 0) {
         char line[22] = ":";
         uint32_t n = 1 + digits_put(place.line, line + 1);

@@ -12,12 +12,8 @@ static const struct template_asset script = {asset_index_js, &asset_index_js_nby
 static const struct template_asset style = {asset_index_css, &asset_index_css_nbytes, asset_index_css_hash};
 
 static void fill_policy(struct buffer *out, const void *context) {
-    static const struct template_asset *const scripts[] = {&script};
     (void)context;
-    const struct template_asset *const styles[] = {&style};
-    template_add_policy(
-        out, &(struct template_policy){
-                 .scripts = scripts, .n_scripts = 1, .styles = styles, .n_styles = 1, .more_scripts = ""});
+    template_add_policy(out, &(struct template_policy){{&script}, {&style}, ""});
 }
 
 static void fill_style(struct buffer *out, const void *context) {

@@ -25,28 +25,25 @@ struct page_view;
 #define RECORD_END \
     }              \
     ;
-#define MODULE0(result, name)       PAGE_EXPORT(name) result name(void);
-#define MODULE2(result, name, a, b) PAGE_EXPORT(name) result name(a, b);
-#define SESSION0(result, name)      PAGE_EXPORT(session_##name) result session_##name(struct page_session *);
-#define SESSION1(result, name, a)   PAGE_EXPORT(session_##name) result session_##name(struct page_session *, a);
-#define SESSION2(result, name, a, b) \
-    PAGE_EXPORT(session_##name) result session_##name(struct page_session *, a, b);
-#define SESSION3(result, name, a, b, c) \
-    PAGE_EXPORT(session_##name) result session_##name(struct page_session *, a, b, c);
-#define SESSION0_RECORD(record, name)    SESSION0(place, name)
-#define SESSION1_RECORD(record, name, a) SESSION1(place, name, a)
-#define VIEW0(result, name)              PAGE_EXPORT(view_##name) result view_##name(struct page_view *);
-#define VIEW1(result, name, a)           PAGE_EXPORT(view_##name) result view_##name(struct page_view *, a);
-#define VIEW2(result, name, a, b)        PAGE_EXPORT(view_##name) result view_##name(struct page_view *, a, b);
-#define VIEW3(result, name, a, b, c)     PAGE_EXPORT(view_##name) result view_##name(struct page_view *, a, b, c);
-#define VIEW4(result, name, a, b, c, d) \
-    PAGE_EXPORT(view_##name) result view_##name(struct page_view *, a, b, c, d);
-#define VIEW5(result, name, a, b, c, d, e) \
-    PAGE_EXPORT(view_##name) result view_##name(struct page_view *, a, b, c, d, e);
-#define VIEW0_RECORD(record, name)                VIEW0(place, name)
-#define VIEW1_RECORD(record, name, a)             VIEW1(place, name, a)
-#define VIEW2_RECORD(record, name, a, b)          VIEW2(place, name, a, b)
-#define VIEW5_RECORD(record, name, a, b, c, d, e) VIEW5(place, name, a, b, c, d, e)
+#define MODULE0(result, name)      PAGE_EXPORT(name) result name(void);
+#define MODULE2(result, name, ...) PAGE_EXPORT(name) result name(__VA_ARGS__);
+#define SESSION0(result, name)     PAGE_EXPORT(session_##name) result session_##name(struct page_session *);
+#define SESSION1(result, name, ...) \
+    PAGE_EXPORT(session_##name) result session_##name(struct page_session *, __VA_ARGS__);
+#define SESSION2                      SESSION1
+#define SESSION3                      SESSION1
+#define SESSION0_RECORD(record, name) SESSION0(place, name)
+#define SESSION1_RECORD(record, ...)  SESSION1(place, __VA_ARGS__)
+#define VIEW0(result, name)           PAGE_EXPORT(view_##name) result view_##name(struct page_view *);
+#define VIEW1(result, name, ...)      PAGE_EXPORT(view_##name) result view_##name(struct page_view *, __VA_ARGS__);
+#define VIEW2                         VIEW1
+#define VIEW3                         VIEW1
+#define VIEW4                         VIEW1
+#define VIEW5                         VIEW1
+#define VIEW0_RECORD(record, name)    VIEW0(place, name)
+#define VIEW1_RECORD(record, ...)     VIEW1(place, __VA_ARGS__)
+#define VIEW2_RECORD                  VIEW1_RECORD
+#define VIEW5_RECORD                  VIEW1_RECORD
 #include "render/page/page_api.def"
 #undef CONSTANT
 #undef FLAG

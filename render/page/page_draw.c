@@ -51,7 +51,7 @@ struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t 
     struct raster_style style = {.dark = (flags & DRAW_DARK) != 0,
                                  .reserved = (flags & DRAW_RESERVED) != 0,
                                  .color_by = color_by < COLOR_COUNT ? (enum color_by)color_by : COLOR_BY_SITE,
-                                 .lit = (flags & DRAW_FOUND) != 0 ? view->queries[PAGE_SEARCH].selection.keep
+                                 .lit = (flags & DRAW_FOUND) != 0 ? view_found(view)
                                         : view->is_lit            ? view->lit
                                                                   : NULL};
     if (style.color_by == COLOR_BY_CATEGORY)

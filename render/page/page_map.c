@@ -46,23 +46,14 @@ place view_replayed(struct page_view *view) {
                 (double)replay->driver_events_exact, (double)replay->reserved_max_error_bytes);
 }
 
-static place text_of(struct page_view *view, const char *text) {
-    uint32_t nbytes = 0;
-    if (text == NULL)
-        return 0;
-    while (text[nbytes] != '\0')
-        nbytes++;
-    return FILL(view, text, (double)(place)text, nbytes);
-}
-
 place view_map_refusal(struct page_view *view) {
     const struct timeline *timeline = view_timeline(view);
-    return text_of(view, segments_refusal(timeline->trace, timeline->device));
+    return view_text(view, segments_refusal(timeline->trace, timeline->device));
 }
 
 place view_replay_reason(struct page_view *view) {
     const struct page_device *device = view_now(view);
-    return text_of(view, device->replayed ? device->replay.reason : NULL);
+    return view_text(view, device->replayed ? device->replay.reason : NULL);
 }
 
 /* ---- the state ---- */

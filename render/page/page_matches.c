@@ -3,14 +3,6 @@
 #include "base/sort.h"
 #include "render/page/page_state.h"
 
-static const uint64_t *found_bits(const struct page_view *view) {
-    return view->queries[PAGE_SEARCH].selection.keep;
-}
-
-static bool allocation_is_found(const struct page_view *view, uint32_t allocation) {
-    return filter_keeps(found_bits(view), allocation) && allocation_is_kept(view, allocation);
-}
-
 /* The first column at or after the beginning of a moment; `window` is as wide as the array. */
 static uint32_t column_of_birth(const struct page_view *view, const struct view *window, uint32_t birth) {
     int32_t x = view_x_q8(window, view_timeline(view), birth);
@@ -27,7 +19,7 @@ f64 view_allocation_from(struct page_view *view, f64 event) {
 }
 
 static uint32_t found_between(const struct page_view *view, uint32_t from, uint32_t to) {
-    const uint64_t *found = found_bits(view), *keep = view->filtered ? view->keep : NULL;
+    const uint64_t *found = view_found(view), *keep = view->filtered ? view->keep : NULL;
     uint32_t count = 0;
     for (uint32_t at = from; at < to;) {
         uint32_t n = 64 - at % 64 < to - at ? 64 - at % 64 : to - at;
@@ -40,22 +32,15 @@ static uint32_t found_between(const struct page_view *view, uint32_t from, uint3
 
 /* The first moment of a column, by bisection: x never falls with the moment. */
 static uint32_t moment_of_column(const struct page_view *view, const struct view *window, uint32_t column) {
-    uint32_t low = 1, high = view_timeline(view)->n_moments;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int32_t x = view_x_q8(window, view_timeline(view), middle);
-        if (x < 0 || column_of_birth(view, window, middle) < column)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return SEARCH(1, view_timeline(view)->n_moments, moment,
+                  view_x_q8(window, view_timeline(view), moment) < 0 ||
+                      column_of_birth(view, window, moment) < column);
 }
 
 place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
     const struct allocations *allocations = view_allocations(view);
     struct view window;
-    if (found_bits(view) == NULL || !page_window_of(view, &window, axis == 1, from, to, width, 1) ||
+    if (view_found(view) == NULL || !page_window_of(view, &window, axis == 1, from, to, width, 1) ||
         !ARENA_GROW(&view->arena, view->curve, view->curve_capacity, width))
         return 0;
     uint32_t at = allocation_from(allocations, moment_of_column(view, &window, 0));
@@ -69,7 +54,7 @@ place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
 }
 
 i32 view_narrow(struct page_view *view, u32 on) {
-    const uint64_t *found = found_bits(view);
+    const uint64_t *found = view_found(view);
     uint32_t n_words = view_allocations(view)->count / 64 + 1;
     view->is_narrow = false;
     if (on == 0 || found == NULL)

@@ -39,18 +39,15 @@ static bool regexes_make(struct page_query *query, const struct trace *trace) {
 place view_parse(struct page_view *view, u32 slot) {
     struct page_query *query = query_at(view, slot);
     struct filter_error error = {.what = ""};
-    uint32_t nbytes = 0;
     if (query == NULL || query->text == NULL)
         return 0;
     query->parsed.text = query->text;
     bool good = filter_parse(&query->parsed.filter, query->text, query->nbytes, &error);
     if (good && !regexes_make(query, &view->session->trace))
         return 0;
-    while (!good && error.what[nbytes] != '\0')
-        nbytes++;
     query->ready = good;
     return FILL(view, parsed, query->parsed.filter.n_words, query->parsed.filter.n_regexes, !good, error.from,
-                error.until, (double)(place)error.what, nbytes);
+                error.until, (double)(place)error.what, good ? 0 : word_length(error.what));
 }
 
 place view_regex(struct page_view *view, u32 slot, u32 nth) {
@@ -131,15 +128,10 @@ place view_kept(struct page_view *view) {
 
 /* ---- search results ---- */
 
-static bool allocation_is_found(const struct page_view *view, uint32_t allocation) {
-    return filter_keeps(view->queries[PAGE_SEARCH].selection.keep, allocation) &&
-           allocation_is_kept(view, allocation);
-}
-
 f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
     uint32_t count = view_allocations(view)->count;
     double at = allocation;
-    if (view->queries[PAGE_SEARCH].selection.keep == NULL)
+    if (view_found(view) == NULL)
         return -1;
     for (uint32_t tried = 0; tried < count; tried++) {
         at += step;
@@ -154,7 +146,7 @@ place view_matches(struct page_view *view, f64 until) {
     const struct allocations *allocations = view_allocations(view);
     uint32_t peak = view_timeline(view)->peak_moment, count = 0, before = 0;
     uint64_t bytes = 0;
-    if (view->queries[PAGE_SEARCH].selection.keep == NULL)
+    if (view_found(view) == NULL)
         return FILL(view, found, 0, 0, 0);
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (!allocation_is_found(view, i))
@@ -218,9 +210,7 @@ static bool is_bright(const struct page_view *view, const uint64_t *bright, uint
 
 place view_lit(struct page_view *view, f64 event, u32 found) {
     const struct allocations *allocations = view_allocations(view);
-    const uint64_t *bright = found != 0     ? view->queries[PAGE_SEARCH].selection.keep
-                             : view->is_lit ? view->lit
-                                            : NULL;
+    const uint64_t *bright = found != 0 ? view_found(view) : view->is_lit ? view->lit : NULL;
     uint32_t moment = moment_of(view, event), n = 0;
     uint64_t count = 0, bytes = 0;
     for (uint32_t i = 0; bright != NULL && i < allocations->count; i++) {

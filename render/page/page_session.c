@@ -174,13 +174,10 @@ place session_context(struct page_session *session, u32 id) {
 }
 
 place session_site_text(struct page_session *session, u32 site) {
-    uint32_t nbytes = 0;
     if (site >= session->trace.frames.count)
         return 0;
     site_text(&session->trace, site, session->site_text, sizeof session->site_text);
-    while (session->site_text[nbytes] != '\0')
-        nbytes++;
-    return FILL(session, text, (double)(place)session->site_text, nbytes);
+    return FILL(session, text, (double)(place)session->site_text, word_length(session->site_text));
 }
 
 u32 session_category_at(struct page_session *session, u32 nth) {
@@ -189,13 +186,10 @@ u32 session_category_at(struct page_session *session, u32 nth) {
 }
 
 place session_category_name(struct page_session *session, u32 category) {
-    uint32_t nbytes = 0;
     if (category >= CATEGORY_COUNT)
         return 0;
     const char *name = category_name((enum category)category);
-    while (name[nbytes] != '\0')
-        nbytes++;
-    return FILL(session, text, (double)(place)name, nbytes);
+    return FILL(session, text, (double)(place)name, word_length(name));
 }
 
 /* ---- devices ---- */
@@ -265,24 +259,18 @@ place session_device_peak(struct page_session *session, u32 index) {
 
 /* ---- axes ---- */
 
-static u32 ticks_store(struct page_session *session, const struct ticks *ticks) {
-    for (uint32_t i = 0; i < ticks->count; i++)
-        session->ticks[i] = (double)ticks->at[i];
-    return ticks->count;
-}
-
-static int64_t integer_of(double value) {
-    return value >= 9e18 ? INT64_MAX : value > -9e18 ? (int64_t)value : INT64_MIN;
+static u32 ticks_store(struct page_session *session, struct ticks ticks) {
+    for (uint32_t i = 0; i < ticks.count; i++)
+        session->ticks[i] = (double)ticks.at[i];
+    return ticks.count;
 }
 
 u32 session_ticks_decimal(struct page_session *session, f64 low, f64 high, u32 most) {
-    struct ticks ticks = ticks_decimal(integer_of(low), integer_of(high), most);
-    return ticks_store(session, &ticks);
+    return ticks_store(session, ticks_decimal(integer_of(low), integer_of(high), most));
 }
 
 u32 session_ticks_bytes(struct page_session *session, f64 low, f64 high, u32 most) {
-    struct ticks ticks = ticks_bytes(bytes_of(low), bytes_of(high), most);
-    return ticks_store(session, &ticks);
+    return ticks_store(session, ticks_bytes(bytes_of(low), bytes_of(high), most));
 }
 
 place session_ticks(struct page_session *session) {

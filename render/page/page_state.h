@@ -323,9 +323,23 @@ static inline uint64_t bytes_of(double bytes) {
     return !(bytes > 0) ? 0 : bytes >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)bytes;
 }
 
+static inline int64_t integer_of(double value) {
+    return value >= 9e18 ? INT64_MAX : value > -9e18 ? (int64_t)value : INT64_MIN;
+}
+
+/* Bitmap of the search's matches. NULL: there is no search. */
+static inline const uint64_t *view_found(const struct page_view *view) {
+    return view->queries[PAGE_SEARCH].selection.keep;
+}
+
 /* Does the filter leave this allocation? */
 static inline bool allocation_is_kept(const struct page_view *view, uint32_t allocation) {
     return filter_keeps(view->filtered ? view->keep : NULL, allocation);
+}
+
+/* Is it one of the matches that the list of the search shows? */
+static inline bool allocation_is_found(const struct page_view *view, uint32_t allocation) {
+    return filter_keeps(view_found(view), allocation) && allocation_is_kept(view, allocation);
 }
 
 /* The allocations that a question is about; an unknown `what` means those alive after event `from`. */
@@ -348,3 +362,8 @@ static inline const uint64_t *view_counted(const struct page_view *view) {
 /* Fills the handle's record `kind` and returns its place. */
 #define FILL(handle, kind, ...) \
     ((handle)->record.kind = (struct record_##kind){__VA_ARGS__}, (place) & (handle)->record)
+
+/* The same for a terminated text, which must outlive the record. NULL: 0. */
+static inline place view_text(struct page_view *view, const char *text) {
+    return text == NULL ? 0 : FILL(view, text, (double)(place)text, word_length(text));
+}

@@ -84,18 +84,11 @@ place view_layer(struct page_view *view, u32 index) {
                 span->backward ? SPAN_BACKWARD : SPAN_FORWARD, span->layer);
 }
 
-static place text_fill(struct page_view *view, const char *text) {
-    uint32_t nbytes = 0;
-    while (text[nbytes] != '\0')
-        nbytes++;
-    return FILL(view, text, (double)(place)text, nbytes);
-}
-
 place view_part_name(struct page_view *view, u32 kind, u32 nth) {
     if (kind >= SPAN_KINDS)
         return 0;
     const char *whole = span_kind_name((enum span_kind)kind);
-    struct text name = phase_name((struct text){(const uint8_t *)whole, word_length(whole)}, nth);
+    struct text name = phase_name(word_text(whole), nth);
     return FILL(view, text, (double)(place)name.at, name.nbytes);
 }
 
@@ -106,7 +99,7 @@ place view_peak_made(struct page_view *view) {
         return 0;
     peak_made_of(&made, verdicts);
     peak_made_text(&made, verdicts, view->name, sizeof view->name);
-    return made.n_parts == 0 ? 0 : text_fill(view, view->name);
+    return made.n_parts == 0 ? 0 : view_text(view, view->name);
 }
 
 place view_judged_text(struct page_view *view) {
@@ -114,7 +107,7 @@ place view_judged_text(struct page_view *view) {
     if (verdicts == NULL)
         return 0;
     verdicts_judged_text(verdicts, view->name, sizeof view->name);
-    return text_fill(view, view->name);
+    return view_text(view, view->name);
 }
 
 u32 view_check(struct page_view *view, u32 index) {
@@ -129,7 +122,7 @@ place view_check_text(struct page_view *view, u32 index) {
     if (verdicts == NULL || index >= verdicts_checks(verdicts))
         return 0;
     verdicts_check(verdicts, index, view->name, sizeof view->name);
-    return text_fill(view, view->name);
+    return view_text(view, view->name);
 }
 
 static const struct finding *finding_at(const struct verdicts *verdicts, uint32_t index) {
@@ -165,18 +158,18 @@ place view_finding_text(struct page_view *view, u32 index, u32 which) {
         return 0;
     const char *unit = finding_unit_name((enum finding_unit)finding->unit);
     switch (which) {
-    case 0: return text_fill(view, finding_kind_name((enum finding_kind)finding->kind));
-    case 1: return text_fill(view, finding_severity_name((enum finding_severity)finding->severity));
-    case 2: return text_fill(view, finding_confidence_name((enum finding_confidence)finding->confidence));
-    case 3: return text_fill(view, unit == NULL ? "" : unit);
+    case 0: return view_text(view, finding_kind_name((enum finding_kind)finding->kind));
+    case 1: return view_text(view, finding_severity_name((enum finding_severity)finding->severity));
+    case 2: return view_text(view, finding_confidence_name((enum finding_confidence)finding->confidence));
+    case 3: return view_text(view, unit == NULL ? "" : unit);
     case 4: finding_title(verdicts, finding, view->name, sizeof view->name); break;
     case 5: finding_detail(verdicts, finding, view->name, sizeof view->name); break;
     case 7: finding_action(verdicts, finding, view->name, sizeof view->name); break;
     case 8:
-        return text_fill(view, finding->kind == FINDING_OPTIMIZER_TEMPORARIES
+        return view_text(view, finding->kind == FINDING_OPTIMIZER_TEMPORARIES
                                    ? finding_way_name((enum finding_way)finding->variant)
                                    : "");
     default: finding_view(verdicts, finding, view->name, sizeof view->name);
     }
-    return text_fill(view, view->name);
+    return view_text(view, view->name);
 }

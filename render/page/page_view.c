@@ -49,17 +49,12 @@ place view_new(place session_place, u32 device) {
         return 0;
     bytes_zero(view, sizeof *view);
     view->session = session;
-    arena_init(&view->arena, host, SIZE_MAX);
-    arena_init(&view->grouping, host, SIZE_MAX);
-    arena_init(&view->planting, host, SIZE_MAX);
-    arena_init(&view->pairing, host, SIZE_MAX);
-    arena_init(&view->holding, host, SIZE_MAX);
-    arena_init(&view->map.holding, host, SIZE_MAX);
-    arena_init(&view->map.laying, host, SIZE_MAX);
-    arena_init(&view->beside.holding, host, SIZE_MAX);
-    arena_init(&view->beside.laying, host, SIZE_MAX);
-    arena_init(&view->listing, host, SIZE_MAX);
-    arena_init(&view->looking, host, SIZE_MAX);
+    struct arena *const arenas[] = {&view->arena,          &view->grouping,     &view->planting,
+                                    &view->pairing,        &view->holding,      &view->listing,
+                                    &view->looking,        &view->map.holding,  &view->map.laying,
+                                    &view->beside.holding, &view->beside.laying};
+    for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
+        arena_init(arenas[i], host, SIZE_MAX);
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
         arena_init(&view->sums[slot].arena, host, SIZE_MAX);
     raster_init(&view->raster, host);
@@ -156,8 +151,7 @@ f64 view_event_us(struct page_view *view, f64 event) {
 
 f64 view_event_at_us(struct page_view *view, f64 us) {
     const struct timeline *timeline = view_timeline(view);
-    int64_t at = us >= 9e18 ? INT64_MAX : us > -9e18 ? (int64_t)us : INT64_MIN;
-    return !timeline_timed(timeline) ? -1 : (double)timeline_moment_at(timeline, at) - 1;
+    return !timeline_timed(timeline) ? -1 : (double)timeline_moment_at(timeline, integer_of(us)) - 1;
 }
 
 f64 view_live_at(struct page_view *view, f64 event) {

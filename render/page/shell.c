@@ -12,14 +12,9 @@ static const struct template_asset module = {asset_strata_wasm, &asset_strata_wa
 
 static void fill_policy(struct buffer *out, const void *context) {
     const struct shell_assets *assets = context;
-    const struct template_asset *const scripts[] = {&boot, &assets->program};
-    const struct template_asset *const styles[] = {&boot_style, &assets->style};
-    template_add_policy(out,
-                        &(struct template_policy){.scripts = scripts,
-                                                  .n_scripts = 2,
-                                                  .styles = styles,
-                                                  .n_styles = 2,
-                                                  .more_scripts = " 'wasm-unsafe-eval'; worker-src blob:"});
+    template_add_policy(out, &(struct template_policy){{&boot, &assets->program},
+                                                       {&boot_style, &assets->style},
+                                                       " 'wasm-unsafe-eval'; worker-src blob:"});
 }
 
 static void fill_style(struct buffer *out, const void *context) {

@@ -26,8 +26,8 @@ void template_add_title(struct buffer *out, const char *title) {
     buffer_add_text(out, " - Strata</title>");
 }
 
-static void add_hashes(struct buffer *out, const struct template_asset *const *assets, size_t n_assets) {
-    for (size_t i = 0; i < n_assets; i++) {
+static void add_hashes(struct buffer *out, const struct template_asset *const assets[2]) {
+    for (size_t i = 0; i < 2 && assets[i] != NULL; i++) {
         buffer_add_text(out, " ");
         buffer_add_text(out, assets[i]->hash);
     }
@@ -36,10 +36,10 @@ static void add_hashes(struct buffer *out, const struct template_asset *const *a
 void template_add_policy(struct buffer *out, const struct template_policy *policy) {
     buffer_add_text(out,
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src");
-    add_hashes(out, policy->scripts, policy->n_scripts);
+    add_hashes(out, policy->scripts);
     buffer_add_text(out, policy->more_scripts);
     buffer_add_text(out, "; style-src");
-    add_hashes(out, policy->styles, policy->n_styles);
+    add_hashes(out, policy->styles);
     buffer_add_text(out, "; img-src blob: data:; base-uri 'none'; form-action 'none'\">");
 }
 

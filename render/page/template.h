@@ -38,8 +38,7 @@ void template_add_title(struct buffer *out, const char *title);
 
 /* The sources that a page's Content-Security-Policy allows. */
 struct template_policy {
-    const struct template_asset *const *scripts, *const *styles;
-    size_t n_scripts, n_styles;
+    const struct template_asset *scripts[2], *styles[2]; /* NULL: fewer */
     const char *more_scripts; /* added to the sources of scripts: "" or " 'wasm-unsafe-eval'" */
 };
 

@@ -5,9 +5,7 @@
 #include "layout/segment_curve.h"
 #include "layout/segments.h"
 #include "render/png/canvas.h"
-#include "render/png/chart_groups.h"
-#include "render/png/chart_layout.h"
-#include "render/png/chart_names.h"
+#include "render/png/chart_maker.h"
 #include "render/png/png_write.h"
 #include "render/raster/areas.h"
 #include "render/raster/map_raster.h"
@@ -82,23 +80,14 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
 
 static bool draw_scene(struct canvas *canvas, const struct scene *scene, struct rect plot,
                        const struct chart_input *input) {
-    const struct view *view = &scene->view;
-    struct raster raster;
     struct areas areas;
     struct raster_style style = *input->style;
-    uint8_t *rgba = malloc((size_t)view->width * view->height * 4);
-    raster_init(&raster, input->host);
     areas_init(&areas, input->host);
     if (chart_has_areas(input))
         style.areas = &areas;
-    bool drawn = rgba &&
-                 (style.areas == NULL || areas_sum(&areas, scene, &style, input->options->address->areas)) &&
-                 raster_draw(&raster, scene, &style, rgba);
-    if (drawn)
-        canvas_blit(canvas, plot.x, plot.y, rgba, view->width, view->height);
+    bool drawn = (style.areas == NULL || areas_sum(&areas, scene, &style, input->options->address->areas)) &&
+                 chart_scene_draw(canvas, plot.x, plot.y, scene, &style, input->host);
     areas_release(&areas);
-    raster_release(&raster);
-    free(rgba);
     return drawn;
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "render/png/chart_groups.h"
 
 /* The unit of the legend, so that figures can be compared at a glance. */
 static unsigned unit_of(const struct chart_maker *maker) {

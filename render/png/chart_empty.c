@@ -11,19 +11,14 @@ enum { OOMS_MOST = 3 };
 void chart_elsewhere_text(const struct chart_maker *maker, char *text, size_t capacity) {
     const struct timeline *timeline = maker->in->timeline;
     const struct trace *trace = timeline->trace;
-    char name[48] = "CPU";
     uint32_t i = 0;
     while (i < trace->n_devices && trace->devices[i].n_events < 2)
         i++;
     text[0] = '\0';
     if (i == trace->n_devices || trace->devices[i].ordinal == timeline->device->ordinal)
         return;
-    if (trace->devices[i].ordinal < 0)
-        snprintf(name, sizeof name, "%s", device_words(trace->devices[i].ordinal).text);
-    else
-        snprintf(name, sizeof name, "%d", (int)trace->devices[i].ordinal);
-    snprintf(text, capacity, " Device %s has a history of %s events.", name,
-             format_count(trace->devices[i].n_events).text);
+    snprintf(text, capacity, " Device %s has a history of %s events.",
+             device_named("", trace->devices[i].ordinal).text, format_count(trace->devices[i].n_events).text);
 }
 
 static const char *empty_reason(const struct timeline *timeline) {

@@ -1,5 +1,5 @@
 /* The groups of the legend: call sites, or keys of another colouring. */
-#include "render/png/chart_groups.h"
+#include "render/png/chart_maker.h"
 
 #include "analysis/compare/site_parts.h"
 #include "base/bytes.h"

@@ -118,15 +118,12 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
     const struct timeline *timeline = maker->in->timeline;
     const struct chart_window *window = &maker->in->window;
     uint32_t n_events = timeline->device->n_events;
-    char name[96] = "CPU", model[61];
-    chart_string_text(maker, timeline->device->name, model, sizeof model);
-    if (timeline->device->ordinal < 0)
-        snprintf(name, sizeof name, "%s", device_words(timeline->device->ordinal).text);
-    else
-        snprintf(name, sizeof name, "GPU %d%s%s", (int)timeline->device->ordinal,
-                 model[0] != '\0' ? " \xc2\xb7 " : "", model);
-    int used = snprintf(text, capacity, "%s \xc2\xb7 %s event%s", name, format_count(n_events).text,
-                        n_events == 1 ? "" : "s");
+    char model[61] = "";
+    if (timeline->device->ordinal >= 0)
+        chart_string_text(maker, timeline->device->name, model, sizeof model);
+    int used = snprintf(
+        text, capacity, "%s%s%s \xc2\xb7 %s event%s", device_named("GPU", timeline->device->ordinal).text,
+        model[0] != '\0' ? " \xc2\xb7 " : "", model, format_count(n_events).text, n_events == 1 ? "" : "s");
     if (timeline_timed(timeline) && n_events > 1)
         used += snprintf(text + used, capacity - (size_t)used, " \xc2\xb7 %s",
                          format_duration(timeline_start_us(timeline, timeline->n_moments - 1)).text);

@@ -143,6 +143,15 @@ void chart_scene_init(struct scene *scene, const struct chart_input *input);
  * area per call site, or, in a narrow window, get edges of their own (scene->view). False: no memory. */
 bool chart_scene_build(struct scene *scene, const struct view *view, const struct chart_input *input);
 
+/* Draws a built scene to (x, y); `style` may have areas. False: no memory. */
+bool chart_scene_draw(struct canvas *canvas, int32_t x, int32_t y, const struct scene *scene,
+                      const struct raster_style *style, struct arena_host host);
+
+/* Writes the call sites' names on the bands of the plot that have room for them; the plot is drawn from `scene`. False:
+ * no memory. */
+bool chart_names_draw(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
+                      const struct chart_input *input, const struct scene *scene);
+
 /* Lays the picture out. The layout is valid until chart_layout_release, which may be called in any case.
  * CHART_SIZE: no room for a plot, or a side above VIEW_MAX_SIDE. */
 enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,

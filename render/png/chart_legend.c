@@ -3,7 +3,6 @@
 
 #include "base/format.h"
 #include "layout/site.h"
-#include "render/png/chart_groups.h"
 #include "render/raster/mix.h"
 
 #include <stdarg.h>

@@ -1,8 +1,6 @@
 /* Writes the names of call sites on the bands that have room for them. */
-#include "render/png/chart_names.h"
-
 #include "layout/site.h"
-#include "render/png/chart_groups.h"
+#include "render/png/chart_maker.h"
 #include "render/raster/band_names.h"
 
 enum { LEAST_EMS = 4 }; /* narrower bands get no name */

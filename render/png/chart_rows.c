@@ -49,13 +49,9 @@ bool chart_rows_find(struct chart_maker *maker, int32_t height) {
 static void heading_put(struct chart_maker *maker, const struct chart_input *in, struct rect line) {
     const struct timeline *timeline = in->timeline;
     int64_t us = timeline->first_us + timeline_start_us(timeline, timeline->peak_moment);
-    char text[160], name[48] = "CPU";
-    if (timeline->device->ordinal < 0)
-        snprintf(name, sizeof name, "%s", device_words(timeline->device->ordinal).text);
-    else
-        snprintf(name, sizeof name, "%d", (int)timeline->device->ordinal);
-    snprintf(text, sizeof text, "Device %s \xc2\xb7 peak %s at %s \xc2\xb7 %s event%s", name,
-             format_bytes(timeline->peak_bytes).text,
+    char text[240];
+    snprintf(text, sizeof text, "Device %s \xc2\xb7 peak %s at %s \xc2\xb7 %s event%s",
+             device_named("", timeline->device->ordinal).text, format_bytes(timeline->peak_bytes).text,
              format_duration(us - maker->in->timeline->first_us).text,
              format_count(timeline->device->n_events).text, timeline->device->n_events == 1 ? "" : "s");
     chart_put_text(maker, line, CHART_LEFT, maker->bold, maker->out->colors.text, text);

@@ -1,5 +1,7 @@
-/* Builds the bands of a plot, as a page that opens with this window has them. */
+/* Builds the bands of a plot, as a page that opens with this window has them, and draws them. */
 #include "render/png/chart_layout.h"
+
+#include <stdlib.h>
 
 bool chart_has_areas(const struct chart_input *input) {
     const struct chart_address *address = input->options->address;
@@ -27,4 +29,18 @@ static bool group_dense(struct scene *scene, const struct chart_input *input) {
 
 bool chart_scene_build(struct scene *scene, const struct view *view, const struct chart_input *input) {
     return scene_build(scene, view) && group_dense(scene, input);
+}
+
+bool chart_scene_draw(struct canvas *canvas, int32_t x, int32_t y, const struct scene *scene,
+                      const struct raster_style *style, struct arena_host host) {
+    const struct view *view = &scene->view;
+    struct raster raster;
+    uint8_t *rgba = malloc((size_t)view->width * view->height * 4);
+    raster_init(&raster, host);
+    bool drawn = rgba != NULL && raster_draw(&raster, scene, style, rgba);
+    if (drawn)
+        canvas_blit(canvas, x, y, rgba, view->width, view->height);
+    raster_release(&raster);
+    free(rgba);
+    return drawn;
 }

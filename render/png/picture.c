@@ -6,7 +6,6 @@
 #include "render/png/png_write.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct picture_colors light = {
     0xffffff, 0x1f2328, 0x59636e, 0xd1d9e0, {0x1f5fc4, 0xb4530a, 0x7a3db8, 0x0b7a75, 0xc2255c, 0x7d6608}};
@@ -81,20 +80,14 @@ void picture_draw_timeline(struct picture *picture, const struct timeline *timel
                         .height = (uint32_t)area.height};
     const struct raster_style style = {
         .dark = picture->options->dark, .scale = (uint32_t)picture->scale, .reserved = reserved};
+    struct arena_host host = arena_share(picture->memory);
     struct scene scene;
-    struct raster raster;
     view_fit(&view, timeline);
-    uint8_t *rgba = malloc((size_t)view.width * view.height * 4);
-    scene_init(&scene, timeline, arena_share(picture->memory));
+    scene_init(&scene, timeline, host);
     scene.keep = keep;
-    raster_init(&raster, arena_share(picture->memory));
-    if (rgba != NULL && scene_build(&scene, &view) && raster_draw(&raster, &scene, &style, rgba))
-        canvas_blit(&picture->canvas, area.x, area.y, rgba, view.width, view.height);
-    else
-        picture->failed = true;
-    raster_release(&raster);
+    picture->failed |= !scene_build(&scene, &view) ||
+                       !chart_scene_draw(&picture->canvas, area.x, area.y, &scene, &style, host);
     scene_release(&scene);
-    free(rgba);
 }
 
 void picture_ticks(struct picture *picture, struct rect area, int32_t x) {

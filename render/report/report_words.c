@@ -16,10 +16,7 @@ struct sheet words_sheet(struct buffer *out, struct arena *arena, enum report_fo
 }
 
 void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal) {
-    if (ordinal < 0)
-        sheet_heading(sheet, 2, "%s", device_words(ordinal).text);
-    else
-        sheet_heading(sheet, 2, "%s %" PRId32, kind == TRACE_LOG ? "Rank or GPU" : "Device", ordinal);
+    sheet_heading(sheet, 2, "%s", device_named(kind == TRACE_LOG ? "Rank or GPU" : "Device", ordinal).text);
 }
 
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {

@@ -7,8 +7,7 @@
 #include "recording.h"
 
 #include "render/png/chart.h"
-#include "render/png/chart_groups.h"
-#include "render/png/chart_layout.h"
+#include "render/png/chart_maker.h"
 
 #include <stdio.h>
 
