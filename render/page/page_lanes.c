@@ -1,5 +1,5 @@
-/* The allocator over time: for the lane below the timeline the figures of each column, when it gave memory back and
- * why, and its segments as bands. */
+/* The allocator over time: its figures for each column of the lane below the timeline, when and why it gave memory
+ * back, and its segments as bands. */
 #include "analysis/findings/levels.h"
 #include "base/search.h"
 #include "render/page/page_state.h"

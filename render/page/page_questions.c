@@ -1,5 +1,5 @@
-/* Answers questions about a set of allocations, those alive at a moment or those of a range: sums by what people group
- * them by, a tree of callers, two sets against each other; and what lies where in the device's memory. */
+/* Answers questions about the allocations alive at a moment or in a range: sums by group, a tree of callers, the
+ * difference between two sets; and lists the blocks of the device's memory. */
 #include "analysis/findings/oom.h"
 #include "render/page/page_state.h"
 

@@ -81,7 +81,7 @@ static void query_begin(struct page_view *view, struct page_query *query) {
                                           .arena = &query->arena};
 }
 
-/* What was made of the allocations shown must be made again. */
+/* Forgets what was computed from the allocations that were shown before. */
 static void shown_changed(struct page_view *view) {
     scene_forget(&view->scene);
     view->laid = LAID_NOTHING;

@@ -41,7 +41,7 @@ _Static_assert((int)PAGE_ALLOCATION_STACK_OF_FREE == ALLOCATION_STACK_OF_FREE &&
                "enum allocation_flag");
 _Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that no device has");
 
-/* What is made of a device, shared by all its views; made when the first view needs it. */
+/* Everything computed from a device, shared by all its views. Each part is computed when a view first needs it. */
 enum { DEVICE_BUILT = TIMELINE_STEPS + 1, DEVICE_JUDGED = DEVICE_BUILT + VERDICTS_STEPS };
 struct page_device {
     uint32_t step; /* steps done: the timeline's, then the phases, then the verdicts' */
@@ -179,7 +179,8 @@ struct page_session {
     union page_record record;
 };
 
-/* A filter's words and what they mean. Slot PAGE_FILTER takes allocations out, slot PAGE_SEARCH finds them. */
+/* The words of a filter or a search, and the allocations that they select. The slot PAGE_FILTER hides all others, the
+ * slot PAGE_SEARCH only marks its matches. */
 enum { PAGE_FILTER, PAGE_SEARCH, PAGE_QUERIES };
 struct page_query {
     struct arena arena;

@@ -13,7 +13,7 @@ const char *html_title(const struct html_options *options) {
     return options->title ? options->title : options->file;
 }
 
-/* The facts that the page cannot find in the trace, as JSON text. `merge` may be NULL. Free the text with cJSON_free.
+/* The facts that are not in the trace, as JSON text. `merge` may be NULL. Free the text with cJSON_free.
  * NULL: no memory. */
 static char *meta_text(const struct html_options *options, const struct merge *merge) {
     cJSON *meta = cJSON_CreateObject();
@@ -68,7 +68,7 @@ static void payload_make(struct buffer *out, const struct trace *trace, unsigned
     arena_release(&arena);
 }
 
-/* Adds what the smaller recording lacks to its diagnostics and to the page's data. */
+/* Says in the diagnostics and in the page's data what was merged. */
 static bool merge_explain(struct merge *merge, struct trace *trace, const struct html_options *options) {
     char message[512];
     snprintf(message, sizeof message,

@@ -406,7 +406,7 @@ static bool address_find(struct chart_asked *asked, struct chart_input *input, s
            (!address->segments || bands_find(asked, input, arena));
 }
 
-/* What a picture of a device is drawn from, in the picture's scratch memory. */
+/* Everything that a device's picture is drawn from, in the picture's scratch memory. */
 struct chart_sources {
     struct chart_input input;
     struct raster_style style;

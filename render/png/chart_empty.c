@@ -1,4 +1,4 @@
-/* Says in a plot that has nothing to draw why that is so, and what happened nevertheless. */
+/* Explains an empty plot in its place: why there is nothing to draw, and when memory ran out. */
 #include "render/png/chart_maker.h"
 #include "render/words/device.h"
 

@@ -1,7 +1,7 @@
 /*
- * The request that ended the recording: a dashed box as high as what was asked for, standing on what was alive, in a
- * gutter of its own right of the plot. A line shows all that the process could have had, reserved and free on the device;
- * what would lie above it is filled.
+ * Draws the request that ended the recording, in a gutter right of the plot: a dashed box as high as the request, on
+ * top of the live bytes. A line marks all memory that the process could have had: reserved plus free on the device. The
+ * part of the box above the line is filled.
  *
  *          | -------- |  <- reserved + free
  *     plot | :1.5 GiB:|

@@ -1,6 +1,6 @@
 /*
- * Where everything of the picture goes, computed before anything is drawn, so that a test can ask whether
- * boxes overlap.
+ * The places of all boxes of the picture, computed before anything is drawn, so that a test can ask whether boxes
+ * overlap.
  *
  *     +------------------------------------------------------------------+
  *     | title                                                    Strata  |

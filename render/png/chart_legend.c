@@ -37,7 +37,6 @@ static uint64_t hatch_least_bytes(const struct chart_maker *maker) {
     return top / height * pixels + top % height * pixels / height;
 }
 
-/* Finds which patterns the window shows. */
 static struct key_facts key_facts_of(const struct chart_maker *maker) {
     const struct allocations *allocations = &maker->in->timeline->device->allocations;
     const struct chart_window *window = &maker->in->window;
@@ -171,7 +170,7 @@ struct row {
     struct figure bytes, share, count;
 };
 
-/* The widths of the columns, and for how many rows they were made. */
+/* Widths of the columns. */
 struct columns {
     int32_t swatch, site, bytes, share, count;
 };

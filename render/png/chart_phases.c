@@ -38,7 +38,7 @@ static bool phase_will_say(const struct chart_maker *maker, const struct phase *
     return share > 0 && phase_label(maker, phase, room, text, sizeof text);
 }
 
-/* How many rows are worth their room: in each of them at least one phase has a label. */
+/* The number of rows that are worth their room: at least one phase in them has a label. */
 static uint32_t phase_rows_wanted(const struct chart_maker *maker, int32_t width) {
     const struct phases *phases = &maker->phases;
     uint32_t rows = 0;

@@ -1,7 +1,7 @@
 /*
- * The lane below the plot: what is reserved and not in use, at its highest in each column, and where memory was given back
- * because a request would not have fitted otherwise. It has a scale of its own, from nothing to the most of the window.
- * Below it, where a log of the host lay beside the dump, the same of the host's memory.
+ * Draws the lane below the plot: in each column the most reserved memory that is not in use, and the moments at which
+ * the allocator gave memory back because a request did not fit. Its scale is its own, from 0 to the window's highest
+ * value. If a log of the host's memory was found beside the dump, a second lane shows that.
  */
 #include "render/png/chart_maker.h"
 

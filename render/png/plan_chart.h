@@ -1,6 +1,6 @@
 /*
- * The picture of strata plan: what is in use as recorded, over it with the least plan, the limit, and what each change would
- * need.
+ * The picture of strata plan: the memory in use as recorded and with the least plan, the limit, and what each change
+ * would need.
  *
  *     +--------------------------------------------------------------------+
  *     | oom.pickle: checkpoint 2 of the 4 blocks              Strata        |

@@ -1,7 +1,7 @@
 /*
- * The picture of strata whatif: the recording with what it had reserved, over it what each scenario would have had, and
- * beside them their names and peaks. Of a program at a size that was not recorded, what would be in use stands for the
- * recording.
+ * The picture of strata whatif: the recording and its reserved memory, over it the modelled reserved memory of each
+ * scenario, and beside them their names and peaks. For a program at a size that was not recorded, the modelled use of
+ * memory takes the recording's place.
  *
  *     +------------------------------------------------------------------+
  *     | train.pickle under other allocator settings              Strata   |

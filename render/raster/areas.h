@@ -1,5 +1,5 @@
 /*
- * Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
+ * Sums the bands by category, stream or pool, and stacks the sums as areas. Their outline is that of the bands.
  *
  *     scene (its bands) -> areas_sum -> bytes of each key in each column -> raster_style.areas -> raster_draw
  *

@@ -1,7 +1,7 @@
 /*
- * Every colouring, in the order of its number: its name in options and addresses, what the page's menu does, and what a
- * picture says of it (the default one needs no words). C and JavaScript read this list. raster.c decides what shares a
- * colour, and which.
+ * Every colouring, in the order of its number: COLORING(NUMBER, its name in options and addresses, its title in the
+ * page's menu, its words in the key of a picture (none for the default)). C and JavaScript read this list.
+ * raster_colors.c decides which allocations share a colour.
  */
 #pragma once
 

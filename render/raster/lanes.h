@@ -111,8 +111,8 @@ static inline u64x2 u32x4_last_wide(u32x4 a) {
 #endif
 }
 
-/* The upper halves of the 64-bit products. Written so that compilers see a widening multiplication, which machines
- * have; they would put a 64-bit multiplication together from three. */
+/* The upper halves of the 64-bit products. Written so that compilers use the machine's widening multiplication, instead
+ * of three instructions for a 64-bit one. */
 static inline u32x4 u32x4_high_product(u32x4 a, u32x4 b) {
     u64x2 low = u32x4_first_wide(a) * u32x4_first_wide(b);
     u64x2 high = u32x4_last_wide(a) * u32x4_last_wide(b);

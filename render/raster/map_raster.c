@@ -21,10 +21,10 @@ static const struct map_theme themes[2] = {
     {.ground = 0x14181E, .free = 0x46381E, .hatch = 0xA97622, .other = 0x4A525D},
 };
 
-/* What covers a part's column so far, in 1/256 of a pixel. */
+/* A column of a part: the sums of the colours that cover it so far, weighted by 1/256 of a pixel. */
 struct column {
     uint32_t red, green, blue, weight;
-    uint32_t free, waiting; /* of the covered part */
+    uint32_t free, waiting; /* parts of `weight` */
     bool edge;
 };
 

@@ -35,7 +35,7 @@ static void column_fill(struct painter *painter, uint32_t column, uint32_t row, 
         *pixel = hatched && hatch_at(column, row, painter->pen) ? other : plain;
 }
 
-/* Covers a column from where it stands up to `y_q8`. */
+/* Paints a column from its present height up to `y_q8`. */
 static inline void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8, uint32_t rgb,
                                 bool hatched) {
     uint32_t from = painter->y[column];
@@ -56,7 +56,7 @@ static inline void column_paint(struct painter *painter, uint32_t column, uint32
     painter->lanes[column] = lanes * (y_q8 & 255);
 }
 
-/* The heights of four columns, as y_scale_q8 computes them, in 32-bit lanes once the units are divided out. */
+/* Computes y_scale_q8 for four columns. Bytes have 64-bit lanes, units of the scale 32-bit lanes. */
 static inline u32x4 quad_y(const struct painter *painter, u64x2 a, u64x2 b) {
     const struct y_scale *scale = &painter->scale;
     a -= u64x2_all(scale->bottom);
@@ -75,7 +75,7 @@ struct quad {
     u16x8 first, second;
 };
 
-/* Spreads a 16-bit number of each column to all lanes of its pixel. */
+/* Copies each column's 16-bit number to all lanes of its pixel. */
 static inline struct quad quad_of(u32x4 numbers) {
     numbers |= numbers << 16;
     return (struct quad){(u16x8)LANES_SHUFFLE(u32x4, numbers, numbers, 0, 0, 1, 1),
@@ -86,8 +86,8 @@ static inline u32x4 quad_gather(struct quad quad) {
     return (u32x4)u16x8_narrow((quad.first + 128) >> 8, (quad.second + 128) >> 8);
 }
 
-/* Writes the pixels of four columns to their places, also incomplete ones, which are written once more when they are
- * complete. That costs less than testing, because the outcome of the test cannot be predicted. */
+/* Writes the pixels of four columns. Incomplete pixels are written too, and again when they are complete: a test would
+ * cost more, because the processor cannot predict its outcome. */
 static inline void quad_store(struct painter *painter, uint32_t column, u32x4 rows, u32x4 pixels) {
     if (!u32x4_any(rows ^ u32x4_all(rows[0]))) {
         if (rows[0] < painter->height)
@@ -100,7 +100,7 @@ static inline void quad_store(struct painter *painter, uint32_t column, u32x4 ro
             *pixel_at(painter, column + i, rows[i]) = pixels[i];
 }
 
-/* Fills the whole pixels in between, of which there are seldom any. */
+/* Fills the whole pixels between the partly covered ones. There are seldom any. */
 static void quad_fill(struct painter *painter, uint32_t column, u32x4 rows, u32x4 lasts, uint32_t rgb) {
     for (uint32_t i = 0; i < 4; i++)
         if (rows[i] < lasts[i])
@@ -185,8 +185,8 @@ static void band_column(struct painter *painter, const struct band *band, uint32
     column_paint(painter, column, y, rgb, false);
 }
 
-/* The height from which on a band is separated from the one above it. Without that limit, a run of bands of one call
- * site would look like a grille. */
+/* The least height at which a band gets an edge to the band above it. It is larger for a band of the same colour: a run
+ * of thin bands of one call site would look like a grille. */
 static uint32_t parted_from(struct painter *painter, const struct band *band, uint32_t rgb) {
     const struct scene *scene = painter->scene;
     const struct band *above = band + 1;
@@ -194,8 +194,8 @@ static uint32_t parted_from(struct painter *painter, const struct band *band, ui
     return same ? MIN_PARTED_Q8 : MIN_OUTLINED_Q8;
 }
 
-/* The column up to which the band above joins this one: memory older than the recording is drawn as one band per call
- * site. */
+/* The column up to which there is no edge to the band above: memory older than the recording is drawn as one band per
+ * call site. */
 static uint32_t joined_until(struct painter *painter, const struct band *band, uint32_t rgb) {
     const struct scene *scene = painter->scene;
     const struct timeline *timeline = scene->timeline;
@@ -363,8 +363,8 @@ static void sum_add(struct painter *painter, const struct band *band) {
         sum->to = band->tail;
 }
 
-/* Adds dots to everything drawn so far: that is memory older than the recording, which lies at the bottom of every
- * column. The dots do not depend on the bands, so that thousands of thin bands have them too. */
+/* Adds dots to everything drawn so far, which is the memory older than the recording: it lies at the bottom of every
+ * column. The dots do not depend on the bands, so thousands of thin bands have them too. */
 static void baseline_mark(struct painter *painter) {
     const uint32_t pen = painter->pen, ink = gather(spread(painter->theme->ink) << 8) & 0xFFFFFF;
     for (uint32_t column = 0; column < painter->width; column++) {

@@ -2,9 +2,10 @@
  * The picture while it is being filled, shared by raster.c (bands), raster_colors.c (colours) and raster_lines.c
  * (ground, grid, lines). Private to them.
  *
- * The stack grows from the bottom, in all columns at once. Each column has one pixel that is partly covered; covered
- * pixels go to the picture. Colours are 0xRRGGBB. While a pixel is being filled its colour is "spread", one 16-bit lane
- * per channel, so that one multiplication by a coverage (0..256) does all channels: | A | B | G | R |
+ * The stack grows from the bottom, in all columns at once. Each column has one pixel that is partly covered; when it is
+ * wholly covered, it is written to the picture. Colours are 0xRRGGBB. The colour of a pixel that is being filled is
+ * "spread", one 16-bit lane per channel, so that one multiplication by a coverage (0..256) does all channels:
+ * | A | B | G | R |
  */
 #pragma once
 

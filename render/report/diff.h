@@ -63,8 +63,8 @@ bool diff_end(struct diff_writer *writer);
 /* Frees the writer's own memory. Needed even without diff_end. */
 void diff_writer_release(struct diff_writer *writer);
 
-/* Writes the figures that the page of a difference carries: the JSON of one difference, and `matches`, the names of all
- * call sites that A calls otherwise, also of those alive at neither moment. False: no memory. */
+/* Writes the figures that the page of a difference carries: the JSON of one difference, and `matches`: both names of
+ * each call site that is named differently in A, alive at these moments or not. False: no memory. */
 bool diff_write_figures(struct buffer *out, const struct diff *diff);
 
 /* Writes a cause as one sentence: "+14.8 GiB: attention.py:88 forward is new". Cut at capacity - 1 bytes. */

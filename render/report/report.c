@@ -101,8 +101,8 @@ static void replaying_begin(struct replaying *replaying, struct report_device *r
                       replaying_work, replaying);
 }
 
-/* Waits for the replay. If it failed, replays again, because the scratch memory of the rest is free now. Without
- * `wanted`, it only waits. False: no memory. */
+/* Waits for the replay. If it failed for lack of memory, replays again: the rest has freed its scratch memory. If it is
+ * not `wanted`, only waits and returns false. False: no memory. */
 static bool replaying_end(struct replaying *replaying, bool wanted) {
     struct report_device *report = replaying->report;
     const struct beside_hooks *beside = report->options->beside;
@@ -117,7 +117,7 @@ static bool replaying_end(struct replaying *replaying, bool wanted) {
 
 /* ---- a device ---- */
 
-/* The hooks of the other thread, unless that replays. It makes half of the timeline, and parts that no finding
+/* The hooks of the other thread, unless it runs the replay. It computes half of the timeline, and parts that no finding
  * needs. */
 static const struct beside_hooks *report_beside(const struct report_device *report) {
     bool free = !report->replayed && report->device->n_events >= BESIDE_EVENTS_LEAST;

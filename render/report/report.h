@@ -32,8 +32,7 @@ struct report_more {
 
 struct plan_request;
 
-/* Work that a host begins at the same time as a report, once a device's timeline, which takes the most memory, is
- * made. */
+/* Work that the host begins beside a report, once a device's timeline is made: nothing later takes as much memory. */
 struct report_turn {
     void (*begin)(void *context);
     void *context;

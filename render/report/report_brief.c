@@ -29,7 +29,8 @@ struct brief_finding {
     bool saves_known;
 };
 
-/* What is kept of a device once its computation is freed. Figures that a log does not have are OOM_UNKNOWN. */
+/* The part of a device's report that is kept when its computation is freed. Figures that a log does not have are
+ * OOM_UNKNOWN. */
 struct brief_device {
     int32_t ordinal;
     uint32_t n_ooms, n_findings;

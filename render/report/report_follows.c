@@ -29,7 +29,7 @@ static uint32_t log_advise(struct report_advice *advice, const char *code,
     return 1;
 }
 
-/* What follows from an error that a log printed: the model of the allocator knows nothing of it. */
+/* Advice for an error that a log printed. The allocator's model cannot judge it. */
 static uint32_t log_advice(const struct report_device *report, const struct oom_event *event,
                            struct report_advice *advice) {
     struct log_oom_facts facts;

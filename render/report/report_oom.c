@@ -1,4 +1,4 @@
-/* Writes what is known about running out of memory: the state at that moment, and what follows from it. */
+/* Writes the out-of-memory events: the allocator's state at each, and advice. */
 #include "base/format.h"
 #include "base/words.h"
 #include "render/report/report_sites.h"

@@ -1,4 +1,4 @@
-/* Shared by the kinds of report. Private to report.c, report_json.c, report_text.c and report_sheet.c. */
+/* A computed device, shared by the kinds of report. Private to render/report/. */
 #pragma once
 
 #include "analysis/findings/oom_advice.h"
@@ -19,7 +19,7 @@ struct category_sum {
 
 enum { REPORT_GAPS = 3 };
 
-/* The segments in use when most is reserved, those with most free bytes first, in characters to one scale. */
+/* A map in characters of the segments in use when most is reserved, at one scale; those with most free bytes first. */
 enum { REPORT_MAP_ROWS = 6, REPORT_MAP_WIDTH = 48 };
 struct report_map {
     uint64_t cell_bytes; /* bytes that a character stands for */
@@ -82,14 +82,14 @@ static inline const struct timeline *report_shown(const struct report_device *re
 uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
                       uint32_t n_allocations);
 
-/* What is computed of an out-of-memory event. Its free blocks are in the report's arena. */
+/* An out-of-memory event and the allocator's state at it. Its free blocks are in the report's arena. */
 struct report_oom {
     const struct oom_event *event;
     struct oom_state state; /* free blocks are known if `in_full` */
-    uint64_t pending_bytes; /* of the live bytes, those that are freed but wait for other streams */
+    uint64_t pending_bytes; /* the part of the live bytes that is freed but waits for other streams */
     bool in_full;           /* one of the first REPORT_OOMS_IN_FULL, or the last */
 };
-/* only a few, because a run that continues after the first error tries the same again and again */
+/* Only a few are written in full, because a run that continues after an error tries the same again and again. */
 enum { REPORT_OOMS_IN_FULL = 5 };
 
 /* Fills in `gap` and `map` of the report, after the replay. False: no memory. */
@@ -101,7 +101,7 @@ void report_map_make(struct report_map *map, const struct held *held);
 /* Does anything in the recording say how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);
 
-/* Computes it: O(1), in full O(allocations + blocks log). False: no memory. */
+/* Computes an event's state: O(1), in full O(allocations + blocks log). False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
 /* Advice after an out-of-memory event: one sentence each, with the figure that justifies it. O(1), in full

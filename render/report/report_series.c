@@ -8,7 +8,7 @@
 
 enum { SITES_SHOWN = 3 };
 
-/* A dump of the series, and what lies between the previous dump and it. In the first dump everything is new. */
+/* A dump of the series, and its difference from the previous dump. In the first dump everything is new. */
 struct dump {
     uint32_t name;   /* id of its string */
     uint32_t moment; /* the moment of its state */

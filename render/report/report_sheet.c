@@ -355,7 +355,7 @@ void sheet_cells(struct sheet *sheet, const char *const *cells) {
         sheet_cell(sheet, "%s", *cells);
 }
 
-/* What is left of each cell of a row, which takes as many lines as its longest cell. */
+/* The rest of each cell of a row that is not written yet. A row takes as many lines as its longest cell. */
 struct row_rest {
     const char *text[SHEET_COLUMNS_MAX];
     uint32_t n_columns, strong; /* `strong`: counted from 1; 0: none */
@@ -408,8 +408,8 @@ static size_t column_least(const struct sheet *sheet, uint32_t column, size_t wi
     return width < least ? width : least;
 }
 
-/* Narrows the widest column, but sooner the last one, which says the least, until the table fits or no column can
- * become narrower. */
+/* Narrows the widest column until the table fits or no column can become narrower. The last column, which matters
+ * least, counts as twice as wide. */
 static void columns_fit(const struct sheet *sheet, size_t *width, bool hard) {
     size_t total = 0, least[SHEET_COLUMNS_MAX], most = columns_behind(sheet, 0);
     for (uint32_t i = 0; i < sheet->n_columns; i++) {

@@ -232,7 +232,8 @@ static uint64_t unmatched_bytes(const struct allocations *allocations) {
     return bytes;
 }
 
-/* The events and the final blocks describe the same state; where they differ, that is said once. */
+/* Compares the sum of the events with the final blocks, which describe the same state. Writes nothing if a diagnostic
+ * explains the difference already. */
 static void reconciliation_write(struct sheet *sheet, const struct report_device *report) {
     const struct device_trace *device = report->device;
     uint64_t requested = blocks_requested(device), end = report->timeline.end_bytes;

@@ -10,8 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* How many findings are considered, and shown, of those that say how much lower the peak would be without what they
- * report; the largest come first. */
+/* Findings that would lower the peak, those that lower it most first: at most so many are considered, and shown. */
 enum { HELPS_MOST = 32, HELPS_SHOWN = 5 };
 
 struct helps {

@@ -12,9 +12,9 @@
  *     %cN        the number as a count, 12,034
  *     %bN        as bytes, 51.3 GiB
  *     %nN        plain, 12034
- *     %eN        how far number 0 and number N lie apart, as a count
+ *     %eN        the distance between number 0 and number N, as a count
  *     %pN(a|b)   a where number N is 1, else b
- *     %D         "CPU: " or "host (pinned): " where it is about the memory of the CPU
+ *     %D         "CPU: " or "host (pinned): " if the diagnostic is about memory of the host
  */
 struct sentence {
     const char *key, *text;
@@ -146,7 +146,7 @@ static const char *sentence_of(const struct trace *trace, uint32_t key) {
     return NULL;
 }
 
-/* A message under construction. Every figure is short, so no sentence of the table reaches the end of the room. */
+/* A message under construction. Figures are short, so every sentence of the table fits. */
 struct message {
     char text[600];
     size_t nbytes;

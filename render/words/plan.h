@@ -27,10 +27,10 @@ void plan_words_set_title(struct words *words, const struct plan *plan, const st
 /* Writes the cost of a change or a set: "nothing", "14 % time". */
 void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cost cost, uint32_t n_blocks);
 
-/* Writes what the loss in parts would leave in use; nothing if that is not known. */
+/* Writes how much would be in use if the loss were computed in parts; nothing if that is not known. */
 void plan_words_loss(struct words *words, const struct plan *plan);
 
-/* Writes "The least change that serves it (model): " and the change, or how many changes. */
+/* Writes "The least change that serves it (model): " and the change, or the number of changes. */
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set);
 
 /* Writes "18.13 GiB (18.5 GiB less 2 %)". */
