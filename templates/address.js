@@ -73,7 +73,8 @@ const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0, form: hashOfState }))
 /** Changes nearer to each other than this are one step of the history. */
 const HISTORY_PAUSE_MS = 1000;
 
-/** Sets what writes the address, for a document of more than one page. @param {Page} page @param {() => string} form */
+/** Sets the function that writes the address, for a document of two pages. @param {Page} page
+ * @param {() => string} form */
 export function formAddress(page, form) {
     lastOf(page).form = form;
 }
@@ -127,9 +128,7 @@ const isOn = (/** @type {string} */ text) => (text === "1" ? true : null);
 
 const endOf = (/** @type {Page} */ page, /** @type {string} */ text) => (aboutOfText(page, text) ? text : null);
 
-/**
- * @typedef {[name: string, field: keyof PageState, meaning: (text: string) => unknown, usual: unknown]} PlainWord
- */
+/** @typedef {[name: string, field: keyof PageState, meaning: (text: string) => unknown, usual: unknown]} PlainWord */
 
 /**
  * Words that stand for one field of the state: the values that are allowed, and the value if the word is missing.
@@ -206,8 +205,6 @@ export function writeHash(/** @type {Page} */ page) {
     last.at = opens ? -HISTORY_PAUSE_MS : now;
     writeAddress(hash, goesOn);
 }
-
-/** @typedef {import("./state.js").Focus} Focus */
 
 /** @param {Page} page @param {string | null} text @returns {Focus | null} */
 function focusOfText(page, text) {

@@ -30,7 +30,7 @@ export function areaAt(/** @type {Page} */ page, event, bytes) {
     return bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 }
 
-/** The name of a key. @param {Page} page @param {number} key @param {import("./session.js").View} [shown] */
+/** The name of a key. @param {Page} page @param {number} key @param {View} [shown] */
 function areaName(page, key, shown = page.view) {
     return groupName(shown, GROUPINGS.indexOf(page.state.viewBy), key).replace(
         /_/g,
@@ -65,7 +65,7 @@ export function areaEdges(page, event) {
 const NAME_STEP = 4;
 
 /** Fades everything above and below the highlighted area.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {import("./canvas.js").Pane} pane */
+ * @param {Page} page @param {Context} context @param {Pane} pane */
 export function veilAreas(page, context, pane) {
     const { state, view } = page;
     const { focus, viewBy } = state;
@@ -91,13 +91,10 @@ export function veilAreas(page, context, pane) {
     context.restore();
 }
 
-/**
- * Finds a place for a text in each area of the last drawing: where the text has most height, at least `least` pixels,
- * and touches nothing. Pixels are the screen's.
- * @param {Page} page @param {import("./session.js").View} shown @param {(text: string) => number} widthOf
- * @param {number} least @param {(bytes: number) => number} yOf
- * @param {(x: number, columns: number, middle: number) => boolean} isFree
- */
+/** Finds a place for a text in each area of the last drawing: where the text has most height, at least `least` pixels,
+ * and touches nothing. Pixels are the screen's. @param {Page} page @param {View} shown
+ * @param {(text: string) => number} widthOf @param {number} least @param {(bytes: number) => number} yOf
+ * @param {(x: number, columns: number, middle: number) => boolean} isFree */
 export function areaRooms(page, shown, widthOf, least, yOf, isFree) {
     const { state, view } = page;
     const by = COLORINGS.indexOf(state.viewBy);

@@ -12,8 +12,6 @@ const ROWS = 15;
 const COLUMNS = 48;
 const PAD = 4;
 
-/** @typedef {import("./canvas.js").Pane} Pane */
-
 /** What names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
  * @param {Page} page @param {Pane} pane */
 function obstacles(page, pane) {
@@ -35,11 +33,8 @@ function wordings(text) {
     return place ? [text, place] : [text];
 }
 
-/**
- * The first free place in a room, from the left.
- * @param {{from: number, to: number}} room @param {number} width @param {number} top
- * @param {ReturnType<typeof obstacles>} taken
- */
+/** The first free place in a room, from the left. @param {{from: number, to: number}} room @param {number} width
+ * @param {number} top @param {ReturnType<typeof obstacles>} taken */
 function placeIn(room, width, top, taken) {
     for (let x = room.from; x + width <= room.to;) {
         const other = taken.find(
@@ -58,7 +53,7 @@ function inkOf(color) {
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#000" : "#fff";
 }
 
-/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
+/** @param {Context} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
 function nameAreas(/** @type {Page} */ page, context, taken, pane) {
     const { ratio } = pane;
     const widthOf = (/** @type {string} */ text) => (context.measureText(text).width + 2 * PAD) * ratio;
@@ -73,8 +68,7 @@ function nameAreas(/** @type {Page} */ page, context, taken, pane) {
     }
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken
- * @param {Pane} pane */
+/** @param {Page} page @param {Context} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
 function nameBands(page, context, taken, { view, ratio }) {
     const names = view.c.band_names(Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio));
     for (let i = 0; i < names; i++) {
@@ -105,11 +99,8 @@ export function writeNames(page, pane) {
     context.restore();
 }
 
-/**
- * Writes the names a moment after a drawing; the next drawing removes them. The legend asks for its additions in a turn
- * of its own.
- * @param {Page} page @param {Pane} pane
- */
+/** Writes the names a moment after a drawing; the next drawing removes them. The legend asks for its additions in a
+ * turn of its own. @param {Page} page @param {Pane} pane */
 export function nameBandsSoon(page, pane) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {

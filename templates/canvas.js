@@ -8,14 +8,14 @@ export { context2d, cutText, lineScale, pixelsOf, sizeCanvas, theme, themeColor 
 /** CSS pixels around the timeline, for labels. */
 export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));
 
-/** How much of these is for the labels of the axis below the lane. */
+/** CSS pixels below the lane, for the labels of the axis. */
 export const AXIS_HEIGHT = 46;
 
 /**
  * A timeline as its axes, lane, marks and names need it. The selected device's is `plot`; the rows of other
  * devices have panes of their own, with the same room around them.
  * @typedef {object} Pane
- * @property {import("./session.js").View} view what it shows
+ * @property {View} view what it shows
  * @property {number} from the window along its own axis
  * @property {number} to
  * @property {number} bottom bytes at the lower edge
@@ -145,11 +145,8 @@ export function startCanvas(/** @type {Page} */ page, canvas, pane = plotOf(page
     return clearCanvas(canvas, pane.ratio, gutterOf(page));
 }
 
-/**
- * Draws a straight line on the pixel grid.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1
- * @param {number} y1
- */
+/** Draws a straight line on the pixel grid. @param {Page} page @param {Context} context @param {number} x0
+ * @param {number} y0 @param {number} x1 @param {number} y1 */
 export function strokeLine(page, context, x0, y0, x1, y1) {
     const plot = plotOf(page);
     const snap = (/** @type {number} */ v) => (Math.round(v * plot.ratio) + 0.5) / plot.ratio;

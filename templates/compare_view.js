@@ -57,7 +57,7 @@ const CURVE_WIDTH = 60;
 /** @typedef {ReturnType<typeof makeRow>} CompareLine */
 /**
  * @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus:
- * import("./state.js").Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked
+ * Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked
  */
 
 function makeRow() {
@@ -85,7 +85,7 @@ function swapEnds(page) {
     change(page, { compareA: ends.b, compareB: ends.a });
 }
 
-/** @param {Compare} compare @param {import("./questions.js").About} about @param {string} by
+/** @param {Compare} compare @param {About} about @param {string} by
  * @param {import("./questions.js").Within} [within] */
 function keptSums(compare, about, by, within) {
     if (!("from" in about) || compare.state.compareWhat !== "kept" || about.to >= compare.view.facts.events)
@@ -146,7 +146,7 @@ function rowOf(compare, { name, key, a, b, delta }, by, forGood) {
         b,
         delta,
         never: forGood ? (forGood.get(key) ?? 0) : null,
-        focus: { by: /** @type {import("./state.js").Focus["by"]} */ (by), id: key },
+        focus: { by: /** @type {Focus["by"]} */ (by), id: key },
         nested: by !== compare.state.compareBy,
     };
 }
@@ -175,8 +175,7 @@ function folds(compare, { nested }) {
     return !nested && unfolds(compare);
 }
 
-/** The question about an end, with what is asked of it.
- * @param {Compare} compare @param {import("./questions.js").About} about */
+/** The question about an end, with what is asked of it. @param {Compare} compare @param {About} about */
 function withWhat(compare, about) {
     return "from" in about ? { ...about, what: compare.state.compareWhat } : about;
 }
@@ -256,7 +255,7 @@ function fillLine(compare, line, index) {
 }
 
 /** Places A and B in the run: their part of each curve gets their colour.
- * @param {Compare} compare @param {string} name @param {import("./questions.js").About} about */
+ * @param {Compare} compare @param {string} name @param {About} about */
 function placeEnd(compare, name, about) {
     const whole = compare.view.facts.events + 1;
     const { from, to } =
@@ -287,11 +286,8 @@ function fillSelect(compare, select, value) {
     select.value = value;
 }
 
-/**
- * Draws each step small, to one scale: its curve over a floor of the memory carried over. If there are many steps,
- * those around B.
- * @param {Compare} compare @param {string} valueA @param {string} valueB
- */
+/** Draws each step small, to one scale: its curve over a floor of the memory carried over. If there are many steps,
+ * those around B. @param {Compare} compare @param {string} valueA @param {string} valueB */
 function drawStrip(compare, valueA, valueB) {
     const steps = askSteps(compare.view);
     compare.strip.hidden = steps.length < 2;
@@ -402,11 +398,8 @@ function draw(compare) {
     compare.list.draw(compare.rows?.length ?? compare.content.count);
 }
 
-/**
- * The view's elements, and their contents.
- * @param {Page} page @param {HTMLElement} box
- * @param {{fill: (line: CompareLine, index: number) => void, choose: (index: number) => void}} use
- */
+/** The view's elements, and their contents. @param {Page} page @param {HTMLElement} box
+ * @param {{fill: (line: CompareLine, index: number) => void, choose: (index: number) => void}} use */
 function makeCompare(page, box, use) {
     const a = makeEnd("A", (value) => change(page, { compareA: value }));
     const b = makeEnd("B", (value) => change(page, { compareB: value }));
@@ -469,11 +462,8 @@ function makeCompare(page, box, use) {
         lasting: null,
         /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
         open: new Map(),
-        /**
-         * Rows in sight: those of the comparison, by number, and call sites below them; null: only those of the
-         * comparison.
-         * @type {(number | CompareRow)[] | null}
-         */
+        /** Rows in sight: those of the comparison, by number, and call sites below them; null: only those of the
+         * comparison. @type {(number | CompareRow)[] | null} */
         rows: null,
     };
 }

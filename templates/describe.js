@@ -3,8 +3,6 @@ import { addressText } from "./questions.js";
 import { momentText } from "./state.js";
 import { formatCount, formatDuration, formatPlural } from "./text.js";
 
-/** @typedef {import("./session.js").View} View */
-
 /** @param {Page} page @param {number} stream index */
 export function streamText(page, stream) {
     if (stream === 0) return "0 (default)";

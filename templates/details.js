@@ -38,8 +38,6 @@ const detailsOf = perPage((page) => ({
     siteLine: null,
 }));
 
-/** @typedef {import("./state.js").Focus} Focus */
-
 /** @param {Page} page @param {record_allocation} allocation @param {HTMLDListElement} facts */
 function addLifetime(page, allocation, facts) {
     const { birth, death, request } = allocation;
@@ -136,8 +134,7 @@ const GROUP_WORDS = {
     peak: "alive at the selection\u2019s highest moment",
 };
 
-/** The row of one group among the sums.
- * @param {Page} page @param {Focus} group @param {import("./questions.js").About} about */
+/** The row of one group among the sums. @param {Page} page @param {Focus} group @param {About} about */
 function groupSum(page, { by, id }, about) {
     const rows = askSums(page.view, SLOTS.once, about, by).rows();
     return rows.find(({ key }) => key === id) ?? { count: 0, bytes: 0, stack: 0 };

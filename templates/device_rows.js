@@ -31,7 +31,6 @@ import { View } from "./session.js";
 import { atOnce, inTurns } from "./turns.js";
 import { Matcher, selectWords } from "./words.js";
 
-/** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {ReturnType<typeof makeHead> & {device: number, box: HTMLElement}} Place where a device's row is */
 /** @typedef {ReturnType<typeof createRow>} Row */
 /** @typedef {{event: number, allocation: number | null}} Hover */
@@ -135,7 +134,7 @@ function openGroup(/** @type {Page} */ page, group) {
     if (isSplit) fill(rowsOf(page).rest, (device) => device > inHand);
 }
 
-/** Makes what updates filter, search and highlight of a row's view to those of the page.
+/** Keeps filter, search and highlight of a row's view equal to those of the page.
  * @param {Page} page @param {View} shown */
 function makeFollower(page, shown) {
     const { session, state } = page;
@@ -168,11 +167,9 @@ function makeFollower(page, shown) {
     return { has, follow, stop: () => void version++ };
 }
 
-/**
- * Writes beside the pointer what lies under it in a row: a phase, or an allocation.
- * @param {Page} page @param {HTMLElement} tip @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
- * @param {ReturnType<typeof phaseAt>} mark @param {Hover | null} hover @param {{x: number, y: number}} point
- */
+/** Writes beside the pointer what lies under it in a row: a phase, or an allocation. @param {Page} page
+ * @param {HTMLElement} tip @param {Pane & ReturnType<typeof makeStage>["stage"]} pane
+ * @param {ReturnType<typeof phaseAt>} mark @param {Hover | null} hover @param {{x: number, y: number}} point */
 function showTip(page, tip, pane, mark, hover, { x, y }) {
     tip.hidden = !mark && hover?.allocation == null;
     if (mark) tip.replaceChildren(...phaseTip(page, mark, pane.view));

@@ -48,11 +48,8 @@ function livedText(page, birth, death) {
 /** How many rows there are, and whether they are still being sorted. */
 const rowsOf = perPage(() => ({ asked: "", count: 0, waiting: false, figure: formatBytes }));
 
-/**
- * Lists the rows again, then calls `done`: before it returns or, with many allocations, after turns of the browser;
- * never if other rows are asked for meanwhile.
- * @param {Page} page @param {string} asked @param {() => void} done
- */
+/** Lists the rows again, then calls `done`: before it returns or, with many allocations, after turns of the browser;
+ * never if other rows are asked for meanwhile. @param {Page} page @param {string} asked @param {() => void} done */
 async function listRows(page, asked, done) {
     const { state, view } = page;
     const rows = rowsOf(page);

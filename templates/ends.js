@@ -2,8 +2,6 @@
 import { askSteps } from "./questions.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
-/** @typedef {import("./questions.js").About} About */
-
 /** Letters of the marks, in the order in which they are set. */
 export const LETTERS = ["A", "B", "C"];
 

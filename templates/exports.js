@@ -103,9 +103,8 @@ function bandPath(page, id, pixels) {
     );
 }
 
-/**
- * @param {string | number} x @param {string | number} y @param {string} anchor @param {number} dy @param {string} text
- */
+/** @param {string | number} x @param {string | number} y @param {string} anchor @param {number} dy
+ * @param {string} text */
 function label(x, y, anchor, dy, text) {
     return `<text x="${x}" y="${y}" dy="${dy}" text-anchor="${anchor}">${escaped(text)}</text>\n`;
 }

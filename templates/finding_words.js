@@ -40,11 +40,8 @@ export function findingFigure({ kind, per, bytes, title }) {
     return bytes > 0 ? formatBytes(bytes) : "";
 }
 
-/**
- * A title as a headline: without the kind, which stands above it, and with a capital letter unless it begins with a
- * name of code.
- * @param {string} title
- */
+/** A title as a headline: without the kind, which stands above it, and with a capital letter unless it begins with a
+ * name of code. @param {string} title */
 export function titleText(title) {
     const text = title.replace(/^(nearly )?out of memory: /, "");
     const [first] = text.split(" ");

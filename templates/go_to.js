@@ -8,7 +8,7 @@ import { formatCount, formatEvent } from "./text.js";
 const UNITS = { us: 1, "\u00b5s": 1, ms: 1e3, s: 1e6, min: 6e7 };
 
 /**
- * @typedef {{name: string, go: (() => void) | null}} Place a moment, and what shows it; null: the recording has no such
+ * @typedef {{name: string, go: (() => void) | null}} Place a moment, and what goes there; null: the recording has none
  */
 
 /** @param {Page} page @param {number} event @returns {Place} */

@@ -2,11 +2,8 @@
 
 const MISREAD_LETTERS = 99;
 
-/**
- * Writes an address in place of the previous one, or as a view of its own; the history's state counts the views before
- * it.
- * @param {string} address @param {boolean} inPlace
- */
+/** Writes an address in place of the previous one, or as a view of its own; the history's state counts the views before
+ * it. @param {string} address @param {boolean} inPlace */
 export function writeAddress(address, inPlace) {
     try {
         if (inPlace) history.replaceState(history.state, "", address);

@@ -11,10 +11,7 @@ import { createTable } from "./index/table.js";
 import { createWords, kindTitle } from "./index/words.js";
 import { element, formatBytes, formatCount, formatPlural, make, makeButton, makeTableRow, setText } from "./text.js";
 
-/**
- * @typedef {import("./index/data.js").Batch} Batch
- * @typedef {import("./index/data.js").Refusal} Refusal
- */
+/** @typedef {import("./index/data.js").Refusal} Refusal */
 
 /** @param {Batch["data"]["totals"]} totals */
 function showTotals(totals) {

@@ -22,9 +22,6 @@ const LANE_ROWS_ALL = 10;
  */
 const NO_PHASE = -1;
 
-/** @typedef {import("./canvas.js").Pane} Pane */
-/** @typedef {import("./session.js").View} View */
-
 /** A lane about which nothing is known yet. */
 export const emptyLane = () => ({
     /** CSS pixels between the timeline and its axis; `inset`: those of them above the phases. */
@@ -71,7 +68,7 @@ function partRows(page, shown) {
 }
 
 /**
- * Rows of steps: for each its events, where it begins instead, and what it shows.
+ * Rows of steps: their events, how far each is shifted, its letter, and the question that gives its parts.
  * @param {Page} page @param {View} shown
  * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]}
  */
@@ -140,7 +137,7 @@ function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
         .filter((mark) => mark.to > mark.from);
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane @param {Lane} lane below it */
+/** @param {Page} page @param {Context} context @param {Pane} pane @param {Lane} lane below it */
 export function drawLane(page, context, pane, lane) {
     const plot = plotOf(page);
     let top = pane.height;

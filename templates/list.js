@@ -11,9 +11,7 @@ const ROWS_BEYOND = 4;
 /** The most rows on paper. */
 const ROWS_PRINTED = 60;
 
-/**
- * @template {{element: HTMLElement}} Row
- */
+/** @template {{element: HTMLElement}} Row */
 export class VirtualList {
     /**
      * @param {HTMLElement} scroll the box that scrolls and has the focus; its first child is the head, which stays

@@ -104,11 +104,8 @@ export async function loadPayload(session, text, report) {
     checkPayload(session.c.open(), "The data cannot be opened");
 }
 
-/**
- * Inflates all pieces, a few at a time. Some browsers inflate in the main thread, where promises alone would never let
- * them draw.
- * @param {Session} session @param {(done: number) => void} report
- */
+/** Inflates all pieces, a few at a time. Some browsers inflate in the main thread, where promises alone would never let
+ * them draw. @param {Session} session @param {(done: number) => void} report */
 export async function inflatePieces(session, report) {
     const count = session.c.pieces() >>> 0;
     const turn = turns();

@@ -37,11 +37,8 @@ export const mapOf = perPage((page) => ({
     frameMs: [],
     /** What was requested last. */
     asked: "",
-    /**
-     * The facts object of the device that the map was laid out for. Choosing a device makes a new object, even for the
-     * same device.
-     * @type {object | null}
-     */
+    /** The facts object of the device that the map was laid out for. Choosing a device makes a new object, even for the
+     * same device. @type {object | null} */
     laidFor: null,
 }));
 
@@ -159,7 +156,7 @@ function groupText(page, group) {
 }
 
 /** Headings of the groups and labels of the rows, in CSS pixels.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top @param {number} bottom */
+ * @param {Page} page @param {Context} context @param {number} top @param {number} bottom */
 function drawNames(page, context, top, bottom) {
     const { view } = page;
     const plot = plotOf(page);
@@ -202,8 +199,7 @@ function drawNames(page, context, top, bottom) {
     }
 }
 
-/** Writes sizes on the free blocks that have room for them.
- * @param {CanvasRenderingContext2D} context @param {number} top */
+/** Writes sizes on the free blocks that have room for them. @param {Context} context @param {number} top */
 function drawFreeSizes(/** @type {Page} */ page, context, top) {
     const { view } = page;
     const { ratio } = plotOf(page);
@@ -223,7 +219,7 @@ function drawFreeSizes(/** @type {Page} */ page, context, top) {
     }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {number} block @param {string} color @param {number} top */
+/** @param {Context} context @param {number} block @param {string} color @param {number} top */
 function outlineBlock(/** @type {Page} */ page, context, block, color, top) {
     const { view } = page;
     const plot = plotOf(page);

@@ -4,9 +4,6 @@ import { context2d, gutterOf, middleOfEvent, plotOf, strokeLine, themeColor, xOf
 import { momentText, timedDevices } from "./state.js";
 import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
 
-/** @typedef {import("./canvas.js").Pane} Pane */
-/** @typedef {import("./session.js").View} View */
-
 /** @param {Page} page @param {number} i @param {View} [shown] */
 export function oomMarker(page, i, shown = page.view) {
     const { event, size, device_free } = shown.c.oom(i);
@@ -37,7 +34,7 @@ export function visibleMarkers(/** @type {Page} */ page, pane = plotOf(page)) {
         .filter((mark) => mark.x >= 0 && mark.x <= pane.width);
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/** @param {Page} page @param {Context} context @param {Pane} pane */
 export function drawMarkerLines(page, context, pane) {
     for (const mark of visibleMarkers(page, pane)) {
         const y = Math.min(pane.height, Math.max(0, yOfBytes(page, pane.view.c.live_at(mark.event), pane)));
@@ -114,11 +111,8 @@ function markerPlace(taken, x, half, width) {
     return place ?? null;
 }
 
-/**
- * Puts the labels of the markers above the timeline: a sign where a label has no room, only the line where a sign has
- * none either.
- * @param {Page} page @param {Pane} pane
- */
+/** Puts the labels of the markers above the timeline: a sign where a label has no room, only the line where a sign has
+ * none either. @param {Page} page @param {Pane} pane */
 export function placeMarkers(page, pane) {
     pane.markers.replaceChildren();
     const context = context2d(pane.axes);

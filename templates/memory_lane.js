@@ -92,11 +92,8 @@ function replayLater(page) {
     if (page.view.facts.events <= REPLAYED_AT_ONCE) setTimeout(() => replayOnce(page, REPLAYED_AT_ONCE));
 }
 
-/**
- * Draws a line along the columns, or fills the area below it.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Float64Array} values
- * @param {(value: number) => number} y @param {boolean} fill @param {number} base
- */
+/** Draws a line along the columns, or fills the area below it. @param {Page} page @param {Context} context
+ * @param {Float64Array} values @param {(value: number) => number} y @param {boolean} fill @param {number} base */
 function trace(page, context, values, y, fill, base) {
     const plot = plotOf(page);
     context.beginPath();
@@ -112,7 +109,7 @@ function trace(page, context, values, y, fill, base) {
     } else context.stroke();
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top its y */
+/** @param {Page} page @param {Context} context @param {number} top its y */
 export function drawMemoryLane(page, context, top) {
     if (memoryLaneHeight(page) === 0) return;
     const device = deviceHeight(page);
@@ -124,7 +121,7 @@ export function drawMemoryLane(page, context, top) {
     context.lineWidth = 1 / plotOf(page).ratio;
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top */
+/** @param {Page} page @param {Context} context @param {number} top */
 function drawHost(page, context, top) {
     const most = page.view.facts.host_most;
     const base = top + HOST_HEIGHT - 4;
@@ -138,7 +135,7 @@ function drawHost(page, context, top) {
     context.fillText(formatBytes(most), -8, top + 25, gutterOf(page).left - 10);
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top */
+/** @param {Page} page @param {Context} context @param {number} top */
 function drawDevice(page, context, top) {
     const columns = columnsOf(page);
     const plot = plotOf(page);
@@ -171,7 +168,7 @@ function drawDevice(page, context, top) {
     if (laneSize(page) >= 34) context.fillText(formatBytes(most), -8, top + 27, gutterOf(page).left - 10);
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} top @param {number} base */
+/** @param {Page} page @param {Context} context @param {number} top @param {number} base */
 function drawReleases(page, context, top, base) {
     let last = -9;
     for (const group of allReleases(page)) {

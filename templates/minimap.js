@@ -19,7 +19,7 @@ const minimapOf = perPage((page) => ({
 const GRIP = 7;
 
 /**
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {Context} context
  * @param {number} top bytes at the upper edge
  * @param {string} color @param {boolean} ofKept
  */
@@ -39,8 +39,7 @@ function fillCurve(page, context, top, color, ofKept) {
     context.fill();
 }
 
-/** Marks where allocations that the search finds were made.
- * @param {CanvasRenderingContext2D} context @param {number} ratio */
+/** Marks where allocations that the search finds were made. @param {Context} context @param {number} ratio */
 function drawHits(/** @type {Page} */ page, context, ratio) {
     if (!searchOf(page).ready) return;
     const whole = wholeRange(page);

@@ -8,11 +8,9 @@ import { formatBytes } from "./text.js";
 
 const FLAG_MOST = 140;
 
-/**
- * Draws a letter on a plate, with words beside it, above places that are taken. Returns the place that it takes.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text
- * @param {number} x @param {number} y @param {import("./canvas.js").Room[]} [taken]
- */
+/** Draws a letter on a plate, with words beside it, above places that are taken. Returns the place that it takes.
+ * @param {Page} page @param {Context} context @param {string} letter @param {string} text @param {number} x
+ * @param {number} y @param {import("./canvas.js").Room[]} [taken] */
 function drawFlag(page, context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
@@ -31,11 +29,8 @@ function drawFlag(page, context, letter, text, x, y, taken = []) {
     return { left, right: left + width, top: y, bottom: y + 17 };
 }
 
-/**
- * Draws the marks with their notes.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {boolean} lines
- * @param {import("./canvas.js").Pane} [pane]
- */
+/** Draws the marks with their notes. @param {Page} page @param {Context} context @param {boolean} lines
+ * @param {Pane} [pane] */
 export function drawMarks(page, context, lines, pane = plotOf(page)) {
     /** @type {import("./canvas.js").Room[]} */
     const flags = [];
@@ -61,7 +56,7 @@ export function outlineRequest(page) {
 
 /**
  * Draws B's totals in A's place, and names the highest moment of both.
- * @param {Page} page @param {CanvasRenderingContext2D} context
+ * @param {Page} page @param {Context} context
  * @param {boolean} line the outline itself is not drawn yet
  */
 export function drawOutline(page, context, line) {
@@ -101,7 +96,7 @@ export function drawOutline(page, context, line) {
 }
 
 /**
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} from
+ * @param {Page} page @param {Context} context @param {number} from
  * @param {number} to CSS pixels
  * @param {number} shift along the axis
  */

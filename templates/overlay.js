@@ -36,14 +36,8 @@ export function pickAt(page, x, y) {
     };
 }
 
-/** @typedef {import("./canvas.js").Pane} Pane */
-/** @typedef {import("./session.js").View} View */
-
-/**
- * Outlines an allocation's band.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} allocation @param {string} color
- * @param {Pane} [pane]
- */
+/** Outlines an allocation's band. @param {Page} page @param {Context} context @param {number} allocation
+ * @param {string} color @param {Pane} [pane] */
 export function outlineAllocation(page, context, allocation, color, pane = plotOf(page)) {
     const { first: column, count, edges } = pane.view.outline(allocation);
     if (count === 0) return;
@@ -75,11 +69,8 @@ export function outlineAllocation(page, context, allocation, color, pane = plotO
     context.restore();
 }
 
-/**
- * Hides each label that a plate over the axis touches: half of a number would be another number.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} from @param {number} to
- * @param {number} y
- */
+/** Hides each label that a plate over the axis touches: half of a number would be another number. @param {Page} page
+ * @param {Context} context @param {number} from @param {number} to @param {number} y */
 function hideLabels(page, context, from, to, y) {
     context.fillStyle = themeColor("--surface");
     for (const label of plotOf(page).labels)
@@ -88,7 +79,7 @@ function hideLabels(page, context, from, to, y) {
 
 /**
  * Draws a small label on a plate.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {string} text
+ * @param {Page} page @param {Context} context @param {string} text
  * @param {number} x its middle
  * @param {number} y its top
  */
@@ -107,7 +98,7 @@ function drawPlate(page, context, text, x, y) {
     context.fillText(text, middle, y + 10);
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/** @param {Page} page @param {Context} context @param {Pane} pane */
 function drawRange(page, context, pane) {
     const { state } = page;
     if (!state.range) return;
@@ -140,7 +131,7 @@ export function rangeText(page, range, shown = page.view) {
 
 /**
  * Draws the failed requests in the window, dashed, on the live memory: the last ones that have room.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
+ * @param {Page} page @param {Context} context @param {Pane} pane
  * @param {boolean} [named] boxes that stand in the timeline are drawn already
  */
 function drawGhosts(page, context, pane, named = false) {
@@ -156,8 +147,7 @@ function drawGhosts(page, context, pane, named = false) {
     }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Pane} pane @param {number} left @param {number} top
- * @param {number} bottom */
+/** @param {Context} context @param {Pane} pane @param {number} left @param {number} top @param {number} bottom */
 function drawGhost(context, pane, left, top, bottom) {
     context.fillStyle = themeColor("--ghost");
     context.fillRect(left, top, GHOST_WIDTH, bottom - top);
@@ -170,7 +160,7 @@ function drawGhost(context, pane, left, top, bottom) {
 }
 
 /** Draws the limit that the process ran into, which the request exceeds.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+ * @param {Page} page @param {Context} context @param {Pane} pane */
 function drawCeiling(page, context, pane) {
     const { c, facts } = pane.view;
     const last = facts.ooms - 1;
@@ -203,7 +193,7 @@ function drawCeiling(page, context, pane) {
 }
 
 /** Draws what a change of the plan needs: a line, and the rest of the failed request.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+ * @param {Page} page @param {Context} context @param {Pane} pane */
 function drawPlanned(page, context, pane) {
     const { planned } = page.state;
     if (!planned || pane !== plotOf(page)) return;
@@ -224,7 +214,7 @@ function drawPlanned(page, context, pane) {
 
 /**
  * Draws a text with a halo, so that it can be read on anything.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {string} text @param {number} x
+ * @param {Page} page @param {Context} context @param {string} text @param {number} x
  * @param {number} y its base line
  */
 function haloText(page, context, text, x, y) {
@@ -239,7 +229,7 @@ function haloText(page, context, text, x, y) {
 }
 
 /** While a leak is highlighted: draws the level at which each step begins, and how it rises.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+ * @param {Page} page @param {Context} context @param {Pane} pane */
 function drawCarried(page, context, pane) {
     const { kept, state } = page;
     const { view } = pane;
@@ -277,8 +267,7 @@ function drawCarried(page, context, pane) {
     context.lineWidth = 1 / plotOf(page).ratio;
 }
 
-/** Draws the line of the moment at which the list is held.
- * @param {CanvasRenderingContext2D} context @param {Pane} pane */
+/** Draws the line of the moment at which the list is held. @param {Context} context @param {Pane} pane */
 function drawHeldMoment(/** @type {Page} */ page, context, pane) {
     if (page.state.moment === null) return;
     const x = xOfMoment(page, page.state.moment, pane);
@@ -287,7 +276,7 @@ function drawHeldMoment(/** @type {Page} */ page, context, pane) {
     strokeLine(page, context, x, 0, x, pane.height);
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context @param {number} x @param {number} event */
+/** @param {Page} page @param {Context} context @param {number} x @param {number} event */
 function drawCrosshair(page, context, x, event) {
     const { kept, view } = page;
     const plot = plotOf(page);
@@ -305,7 +294,7 @@ function drawCrosshair(page, context, x, event) {
 }
 
 /** Draws a dot on the upper edge of each area.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {number} x @param {number} event */
+ * @param {Page} page @param {Context} context @param {number} x @param {number} event */
 function drawEdges(page, context, x, event) {
     context.strokeStyle = themeColor("--surface");
     context.lineWidth = 1.5;
@@ -321,7 +310,7 @@ function drawEdges(page, context, x, event) {
 }
 
 /** Draws the marks over the stack of any device that stay when nobody points.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+ * @param {Page} page @param {Context} context @param {Pane} pane */
 export function drawHeld(page, context, pane) {
     context.lineWidth = 1 / pane.ratio;
     drawRange(page, context, pane);
@@ -337,7 +326,7 @@ export function drawHeld(page, context, pane) {
 
 /**
  * Draws a picture's marks over a stack that already has its range, marks and outlines.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane
+ * @param {Page} page @param {Context} context @param {Pane} pane
  * @param {boolean} inside whether anything is written in the plot
  */
 export function drawOverPicture(page, context, pane, inside) {

@@ -2,7 +2,7 @@
 import { decimalsOf } from "./text.js";
 
 /** Cuts a text to a width; "" if not even three letters fit.
- * @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
+ * @param {Context} context @param {string} text @param {number} width */
 export function cutText(context, text, width) {
     if (context.measureText(text).width <= width) return text;
     let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
@@ -20,7 +20,7 @@ const NAME_LEAST = 12;
 /**
  * The text of a name in a box: the whole name, otherwise the first shorter one that fits, otherwise a large part of its
  * beginning. "": there is neither text nor box, as in the PNG.
- * @param {CanvasRenderingContext2D} context
+ * @param {Context} context
  * @param {string[]} names the whole and shorter ones
  * @param {number} room
  */

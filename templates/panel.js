@@ -54,11 +54,10 @@ export const panelOf = perPage((page) => ({
 }));
 
 /** @typedef {import("./session.js").Held} Held */
-/** @typedef {import("./state.js").Focus} Focus */
 /** @typedef {ReturnType<typeof makeRow>} ListRow */
 /** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number,
  * nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed */
-/** @typedef {{groups: Held, live: number, title: string, text: string, about: import("./questions.js").About, lasting?:
+/** @typedef {{groups: Held, live: number, title: string, text: string, about: About, lasting?:
  * Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
 /**
  * @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry,
@@ -122,12 +121,12 @@ function openIds(/** @type {Page} */ page) {
 
 /**
  * Call sites of a row.
- * @param {Page} page @param {ListEntry} group @param {import("./questions.js").About} about
+ * @param {Page} page @param {ListEntry} group @param {About} about
  * @param {boolean} lasting whether it is asked what is never freed
  * @returns {ListEntry[]}
  */
 function sitesBelow(page, { focus }, about, lasting) {
-    const ask = (/** @type {import("./questions.js").About} */ of) =>
+    const ask = (/** @type {About} */ of) =>
         askSums(page.view, SLOTS.below, of, "site", { by: focus.by, key: focus.id });
     const kept = lasting ? bytesOfKeys(ask({ ...about, what: "lasting" })) : null;
     const sums = ask(about);
@@ -249,11 +248,7 @@ function listTitle(page, moment) {
     return "Marked moment";
 }
 
-/**
- * The list's groups, of a moment or of a range.
- * @param {Page} page @param {import("./questions.js").About} about
- * @returns {Held}
- */
+/** The list's groups, of a moment or of a range. @param {Page} page @param {About} about @returns {Held} */
 function listGroups(page, about) {
     const { state, view } = page;
     const by = state.groupBy;

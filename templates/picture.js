@@ -144,11 +144,8 @@ function pictureTitle(page, rows) {
     };
 }
 
-/**
- * Draws lines of one part of the picture, in columns below a heading.
- * @param {CanvasRenderingContext2D} context @param {PictureLine[]} lines @param {number} top @param {number} width
- * @param {number} columns
- */
+/** Draws lines of one part of the picture, in columns below a heading. @param {Context} context
+ * @param {PictureLine[]} lines @param {number} top @param {number} width @param {number} columns */
 function drawLines(context, lines, top, width, columns) {
     const column = (width - 32) / columns;
     const rows = Math.ceil(lines.filter(({ strong }) => !strong).length / columns);
@@ -175,7 +172,7 @@ function drawLines(context, lines, top, width, columns) {
 }
 
 /** Draws the labels of the markers, which are elements on the page.
- * @param {CanvasRenderingContext2D} context @param {HTMLElement} markers @param {number} top */
+ * @param {Context} context @param {HTMLElement} markers @param {number} top */
 function drawPictureMarkers(context, markers, top) {
     context.font = `12px ${theme.font}`;
     for (const button of markers.querySelectorAll("button")) {
@@ -194,7 +191,7 @@ function drawPictureMarkers(context, markers, top) {
 
 /**
  * Draws a line of text on the picture.
- * @param {CanvasRenderingContext2D} context @param {string} text
+ * @param {Context} context @param {string} text
  * @param {number} y its middle
  * @param {number} width of the picture
  * @param {string} [font] @param {string} [color]

@@ -39,8 +39,6 @@ import { fittedOf, mayFit, wantedBytes } from "./window.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./stage.js";
 
-/** @typedef {import("./canvas.js").Pane} Pane */
-
 const FRAMES_KEPT = 60;
 
 /** The room that the plot should have. @param {Page} page */
@@ -109,7 +107,7 @@ export function lightFocus(page) {
 
 /**
  * The stack of a device in a window, as the state wants it.
- * @param {Page} page @param {{width: number, height: number}} pixels @param {import("./session.js").View} shown
+ * @param {Page} page @param {{width: number, height: number}} pixels @param {View} shown
  * @param {number} from @param {number} to @param {number} bottom
  * @param {number} top bytes at the edges
  * @param {boolean} found its search is done
@@ -144,12 +142,9 @@ function stackRequest(page, { width, height }, shown, from, to, bottom, top, fou
     };
 }
 
-/**
- * Draws such a stack on a canvas.
- * @param {Page} page @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from
- * @param {number} to @param {number} bottom @param {number} top @param {boolean} found
- * @param {Partial<record_request>} [laid]
- */
+/** Draws such a stack on a canvas. @param {Page} page @param {HTMLCanvasElement} canvas @param {View} shown
+ * @param {number} from @param {number} to @param {number} bottom @param {number} top @param {boolean} found
+ * @param {Partial<record_request>} [laid] */
 export function drawStack(page, canvas, shown, from, to, bottom, top, found, laid) {
     shown.request(stackRequest(page, canvas, shown, from, to, bottom, top, found, laid));
     context2d(canvas).putImageData(shown.image(shown.c.draw(), canvas.width, canvas.height), 0, 0);
@@ -291,7 +286,7 @@ function timeLabel(us, step, unit) {
     });
 }
 
-/** Ticks along the axis whose labels do not touch. @param {Page} page @param {CanvasRenderingContext2D} context @param
+/** Ticks along the axis whose labels do not touch. @param {Page} page @param {Context} context @param
  * {(value: number, step: number) => string} label */
 function alongTicks(page, context, label) {
     const { session, state } = page;
@@ -310,7 +305,7 @@ function alongTicks(page, context, label) {
     }
 }
 
-/** @param {Page} page @param {CanvasRenderingContext2D} context */
+/** @param {Page} page @param {Context} context */
 function drawAlongAxis(page, context) {
     const { state, view } = page;
     const plot = plotOf(page);
@@ -346,11 +341,8 @@ function drawAlongAxis(page, context) {
     context.fillText(title, plot.width / 2, base + 28);
 }
 
-/**
- * Names lines far above the picture at its upper edge, so that they need not be in it.
- * @param {CanvasRenderingContext2D} context @param {{text: string, bytes: number, reserved: boolean}[]} lines
- * @param {Pane} pane
- */
+/** Names lines far above the picture at its upper edge, so that they need not be in it. @param {Context} context
+ * @param {{text: string, bytes: number, reserved: boolean}[]} lines @param {Pane} pane */
 function nameHigher(context, lines, pane) {
     lines
         .sort((a, b) => b.bytes - a.bytes)
@@ -372,8 +364,7 @@ function nameHigher(context, lines, pane) {
         });
 }
 
-/** Draws a break where the axis of bytes does not begin with 0.
- * @param {Page} page @param {CanvasRenderingContext2D} context */
+/** Draws a break where the axis of bytes does not begin with 0. @param {Page} page @param {Context} context */
 function breakAxis(page, context) {
     const plot = plotOf(page);
     if (plot.bottom === 0) return;
@@ -389,7 +380,7 @@ function breakAxis(page, context) {
 }
 
 /** Draws ticks above the timeline where the allocations that the search finds were made.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+ * @param {Page} page @param {Context} context @param {Pane} pane */
 function drawHits(page, context, pane) {
     context.fillStyle = themeColor("--hit");
     pane.view.hits(axisNumber(page), pane.from, pane.to, pane.timeline.width).forEach((hits, x) => {
@@ -406,7 +397,7 @@ function highest(bytesAt, from, to) {
 }
 
 /** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other.
- * @param {Page} page @param {CanvasRenderingContext2D} context @param {Pane} pane */
+ * @param {Page} page @param {Context} context @param {Pane} pane */
 function nameLines(page, context, pane) {
     const { view } = pane;
     const capacity = capacityBytes(page, view.device);

@@ -5,6 +5,7 @@ import { laneOf, phaseAt, selectPhase } from "./lane.js";
 import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { isPlotMoved } from "./plot.js";
+import { wheelPixels } from "./stage.js";
 import {
     change,
     flush,
@@ -33,8 +34,7 @@ const handsOf = perPage(() => ({
     beforeClicks: [],
     /** Where each pressed finger (or the mouse) is. @type {Map<number, {x: number, y: number}>} */
     fingers: new Map(),
-    /** The positions under two fingers, from when the second one came down.
-     * @type {{a: number, b: number} | null} */
+    /** The positions under two fingers, from when the second one came down. @type {{a: number, b: number} | null} */
     pinch: null,
     /** A timer: the list's contents stay for a while after the pointer has left. */
     leaveTimer: 0,
@@ -149,10 +149,7 @@ function plotUp(page, event) {
     if (hands.fingers.size === 0) hands.pinch = null;
     const finished = hands.drag;
     hands.drag = null;
-    if (!finished) return;
-    if (finished.moved) {
-        return;
-    }
+    if (!finished || finished.moved) return;
     const { allocation, event: moment } = pickAt(page, plotPoint(page, event).x, plotPoint(page, event).y);
     if (event.altKey) {
         markAt(page, moment);
@@ -165,13 +162,13 @@ function plotUp(page, event) {
     change(page, { moment });
     const area = showsAreas(page) ? areaAt(page, moment, bytesOfY(page, plotPoint(page, event).y)) : -1;
     if (area < 0) select(page, allocation);
-    else toggleFocus(page, { by: /** @type {import("./state.js").Focus["by"]} */ (state.viewBy), id: area });
+    else toggleFocus(page, { by: /** @type {Focus["by"]} */ (state.viewBy), id: area });
 }
 
 /** How long the list's contents stay after the pointer has left, since it often goes to the list next. */
 const LEAVE_MS = 2000;
 
-/** Ends that while: the pointer is back, or the time is over. @param {Page} page @param {boolean} left */
+/** Stops waiting: the pointer is back, or (`left`) the time is over. @param {Page} page @param {boolean} left */
 function endLeave(page, left) {
     clearTimeout(handsOf(page).leaveTimer);
     plotOf(page).left = false;
@@ -196,9 +193,7 @@ function plotWheel(page, event) {
     const plot = plotOf(page);
     const point = plotPoint(page, event);
     event.preventDefault();
-    const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
-    const along = event.deltaX * pixels;
-    const across = event.deltaY * pixels;
+    const { along, across } = wheelPixels(event);
     const at = Math.min(1, Math.max(0, point.x / plot.width));
     // A pinch on a trackpad comes as a wheel with Ctrl, which zooms along as everywhere; the axis of bytes has a wheel
     // of its own.
@@ -208,11 +203,8 @@ function plotWheel(page, event) {
     else zoomWindow(page, Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
 }
 
-/**
- * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl. On a touchscreen it sends
- * them in addition to the pointers that are followed already.
- * @param {Page} page @param {Event} event
- */
+/** Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl. On a touchscreen it sends
+ * them in addition to the pointers that are followed already. @param {Page} page @param {Event} event */
 function plotGesture(page, event) {
     const hands = handsOf(page);
     const gesture = /** @type {MouseEvent & { scale: number }} */ (event);

@@ -8,11 +8,8 @@ import { change, flush, HEADER, heldMoment, invalidate, perPage } from "./state.
 import { formatBytes, formatAt, formatEvent, formatPlural, make, setText } from "./text.js";
 
 const shownOf = perPage(() => ({
-    /**
-     * The address to go back to, the button that was pressed, the sentence if there is no set, and the call site that
-     * the card is about.
-     * @type {{back: string, button: HTMLElement, text: string, site: number} | null}
-     */
+    /** The address to go back to, the button that was pressed, the sentence if there is no set, and the call site that
+     * the card is about. @type {{back: string, button: HTMLElement, text: string, site: number} | null} */
     proof: null,
 }));
 

@@ -1,7 +1,6 @@
 // Questions to the module about a set of allocations: who holds them, through whom, and how two sets differ.
 import { valueText } from "./calls.js";
 
-/** @typedef {import("./session.js").View} View */
 /** @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or the
  * changes in the events [from, to) */
 /** @typedef {record_sums_row} SumRow */
@@ -113,11 +112,8 @@ export const bytesOfKeys = (sums) => new Map(sums.rows().map(({ key, bytes }) =>
 
 /** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
-/**
- * A against B, by falling size of the difference.
- * @param {View} view @param {About} a @param {About} b @param {string} by @param {number[]} [slots]
- * @param {Within | null} [within]
- */
+/** A against B, by falling size of the difference. @param {View} view @param {About} a @param {About} b
+ * @param {string} by @param {number[]} [slots] @param {Within | null} [within] */
 export function askDifferences(view, a, b, by, slots = SLOTS.ends, within = null) {
     const [sumsA, sumsB] = [askSums(view, slots[0], a, by, within), askSums(view, slots[1], b, by, within)];
     const count = view.c.pairs(slots[0], slots[1]) >>> 0;

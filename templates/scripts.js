@@ -188,7 +188,7 @@ function frameOf(page, name) {
 /**
  * What a question is about: a moment (by default the peak) or a range.
  * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question
- * @returns {import("./questions.js").About}
+ * @returns {About}
  */
 function aboutOf({ at = "peak", from, to, what }) {
     return from !== undefined && to !== undefined ? { from, to, what } : { at };

@@ -108,11 +108,8 @@ function matchesFrom(page, direction) {
     return direction === 1 ? edge - 1 : edge;
 }
 
-/**
- * Pins the next match after (or before) the pinned allocation, in order of birth; at first the first match in the
- * window.
- * @param {Page} page @param {1 | -1} direction
- */
+/** Pins the next match after (or before) the pinned allocation, in order of birth; at first the first match in the
+ * window. @param {Page} page @param {1 | -1} direction */
 export function goToMatch(page, direction) {
     if (!searchOf(page).ready) return;
     const allocation = page.view.c.next_match(matchesFrom(page, direction), direction);

@@ -101,7 +101,7 @@ export class Session {
         this.categories = [];
     }
 
-    /** Reads them; called when the recording is read. */
+    /** Reads facts and devices, once the recording is in the module. */
     start() {
         this.facts = this.c.recording();
         this.devices = Array.from({ length: this.facts.devices }, (_, i) => this.c.device(i));

@@ -3,8 +3,6 @@ import { curveShape } from "./paint.js";
 import { floats } from "./session.js";
 import { FOCUS_KINDS, invalidate, LIST, perPage } from "./state.js";
 
-/** @typedef {import("./state.js").Focus} Focus */
-
 const SPARK_WIDTH = 56;
 
 /** Curves that are known, and rows that wait for theirs. */

@@ -103,11 +103,8 @@ export function makeStack(page, stack) {
     return list;
 }
 
-/**
- * A stack as text, one frame a line, innermost first: Python's frames, or if there are none those of C++ without the
- * interpreter's; with `all`, every frame.
- * @param {Page} page @param {number} stack @param {boolean} [all]
- */
+/** A stack as text, one frame a line, innermost first: Python's frames, or if there are none those of C++ without the
+ * interpreter's; with `all`, every frame. @param {Page} page @param {number} stack @param {boolean} [all] */
 export function stackAsText(page, stack, all = false) {
     const { session, view } = page;
     const frames = session.stackFrames(stack);

@@ -2,7 +2,6 @@
 import { clearCanvas, lineScale, sizeCanvas, themeColor, tickUnit } from "./paint.js";
 import { BYTE_UNITS, decimalsOf, make } from "./text.js";
 
-/** @typedef {import("./session.js").View} View */
 /**
  * @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null,
  * at: {x: number, y: number}) => void, choose: (event: number, allocation: number | null) => void, fit: () => void}}
@@ -48,9 +47,7 @@ export function makeStage(name, box, gutter, below) {
     return { stage, measure, begin };
 }
 
-/**
- * @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1
- */
+/** @param {Context} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */
 export function line(context, x0, y0, x1, y1) {
     context.beginPath();
     context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
@@ -60,7 +57,7 @@ export function line(context, x0, y0, x1, y1) {
 
 /**
  * Draws a label on a coloured ground, kept inside of the plot.
- * @param {CanvasRenderingContext2D} context @param {string} text
+ * @param {Context} context @param {string} text
  * @param {number} x its middle
  * @param {number} y
  * @param {number} width of the plot
@@ -80,12 +77,9 @@ export function pill(context, text, x, y, width, ground) {
     return { from: middle - half, to: middle + half };
 }
 
-/**
- * Draws the labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; with `lines`,
- * draws the lines too.
- * @param {CanvasRenderingContext2D} context @param {View} view @param {number} low @param {number} high
- * @param {{width: number, height: number, ratio: number}} size @param {boolean} lines
- */
+/** Draws the labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; with `lines`,
+ * draws the lines too. @param {Context} context @param {View} view @param {number} low @param {number} high
+ * @param {{width: number, height: number, ratio: number}} size @param {boolean} lines */
 export function drawBytes(context, view, low, high, { width, height, ratio }, lines) {
     const room = Math.min(12, Math.max(2, Math.floor((height * ratio) / (70 * lineScale(ratio)))));
     const [most, base] = [Math.max(high, -low), Math.max(0, low)];
@@ -116,11 +110,14 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
     context.fillText(BYTE_UNITS[unit], -10, -14);
 }
 
-/**
- * Listens to the mouse on a plot.
- * @param {ReturnType<typeof makeStage>["stage"]} stage
- * @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at @param {Hands} hands
- */
+/** How far a wheel has turned, in pixels. @param {WheelEvent} event */
+export function wheelPixels({ deltaMode, deltaX, deltaY }) {
+    const pixels = deltaMode === 1 ? 30 : deltaMode === 2 ? 400 : 1;
+    return { along: deltaX * pixels, across: deltaY * pixels };
+}
+
+/** Listens to the mouse on a plot. @param {ReturnType<typeof makeStage>["stage"]} stage
+ * @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at @param {Hands} hands */
 export function listen(stage, at, hands) {
     /** @type {{x: number, moved: boolean} | null} */
     let drag = null;
@@ -156,8 +153,7 @@ export function listen(stage, at, hands) {
         "wheel",
         (event) => {
             event.preventDefault();
-            const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
-            const [along, across] = [event.deltaX * pixels, event.deltaY * pixels];
+            const { along, across } = wheelPixels(event);
             if (event.shiftKey || Math.abs(along) > Math.abs(across)) hands.pan((along || across) / stage.width);
             else
                 hands.zoom(

@@ -5,8 +5,6 @@ import { View } from "./session.js";
 import { element, formatDuration, formatEvent } from "./text.js";
 import { AT_ONCE, nextTurn, STEPS_MS } from "./turns.js";
 
-/** @typedef {import("./session.js").Session} Session */
-
 /** Parts of the page that may need to be drawn again. */
 export const STACK = 1;
 export const OVERLAY = 2;
@@ -127,11 +125,8 @@ export const newState = () => ({
     lanePointer: null,
 });
 
-/**
- * The parts that are out of date once a field changes. Fields that are not listed (the pointer) are drawn by the code
- * that changes them.
- * @type {Partial<Record<keyof PageState, number>>}
- */
+/** The parts that are out of date once a field changes. Fields that are not listed (the pointer) are drawn by the code
+ * that changes them. @type {Partial<Record<keyof PageState, number>>} */
 const SHOWN_BY = {
     device: EVERYTHING,
     all: EVERYTHING,
@@ -259,12 +254,7 @@ const frameOf = perPage(() => ({
     changed: () => {},
 }));
 
-/**
- * Begins to draw parts that are out of date.
- * @param {Page} page
- * @param {Draw} draw
- * @param {() => void} changed
- */
+/** Begins to draw parts that are out of date. @param {Page} page @param {Draw} draw @param {() => void} changed */
 export function startState(page, draw, changed) {
     Object.assign(frameOf(page), { draw, changed });
 }

@@ -24,11 +24,9 @@ export function formatBytes(bytes) {
     }
 }
 
-/**
- * The number format of a table whose largest figure is `most`: one unit, a fixed number of decimals, by the rule of
- * format_unit and format_bytes_in (base/format.h). fine: by that of format_unit_fine, for changes.
- * @param {number} most @param {boolean} [fine]
- */
+/** The number format of a table whose largest figure is `most`: one unit, a fixed number of decimals, by the rule of
+ * format_unit and format_bytes_in (base/format.h). fine: by that of format_unit_fine, for changes. @param {number} most
+ * @param {boolean} [fine] */
 export function tableFigures(most, fine = false) {
     let unit = 0;
     while (unit < 6 && most >= 1000 * 1024 ** unit) unit++;
@@ -53,7 +51,7 @@ export function formatChange(bytes, figure = formatBytes) {
     return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${figure(Math.abs(bytes))}`;
 }
 
-/** formatBytes with a true minus sign. @param {number} bytes */
+/** "1,234 bytes", with a true minus sign. @param {number} bytes */
 export function formatExactBytes(bytes) {
     return `${formatCount(bytes).replace("-", "\u2212")} bytes`;
 }

@@ -36,7 +36,7 @@ function changeColor(page, bytes, before) {
 /**
  * What a node highlights; a function with several lines highlights nothing.
  * @param {Page} page @param {number} frame @param {number} level
- * @returns {import("./state.js").Focus | null}
+ * @returns {Focus | null}
  */
 export function focusOf(page, frame, level) {
     if (page.state.treeDirection !== "places") return { by: "frame", id: frame };

@@ -1,6 +1,6 @@
 // Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows unfold.
 import { setFilter } from "./filter.js";
-import { makeCell, makeGrid, makeLine, showChosen } from "./grid.js";
+import { foldByArrows, makeCell, makeGrid, makeLine, showChosen } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, LIST, momentText, rangeEvents } from "./state.js";
@@ -50,7 +50,7 @@ function frameWord(page, frame) {
 
 const DIRECTIONS = { callees: "Callers first", callers: "Call sites first", places: "By file" };
 
-/** @param {Page} page @param {import("./state.js").Focus} focus */
+/** @param {Page} page @param {Focus} focus */
 function focusWord(page, { by, id }) {
     return by === "file" ? `file:"${baseName(page.session.frame(id).file).replaceAll('"', "")}"` : frameWord(page, id);
 }
@@ -204,7 +204,7 @@ function choose(tree, row) {
 }
 
 /** Plants a tree and forgets the nodes of the previous one.
- * @param {Tree} tree @param {import("./questions.js").About} question @param {string} direction */
+ * @param {Tree} tree @param {About} question @param {string} direction */
 function plant(tree, question, direction) {
     tree.nodes = [];
     tree.own = planted.count + 1;
@@ -222,8 +222,7 @@ function keepTree(tree) {
     if (tree.own !== planted.count) plant(tree, about(tree), tree.state.treeDirection);
 }
 
-/** Finds the callers of the tree's first frame, which are drawn above it.
- * @param {Tree} tree @param {import("./questions.js").About} question */
+/** Finds the callers of the tree's first frame, which are drawn above it. @param {Tree} tree @param {About} question */
 function callersAbove(tree, question) {
     if (!tree.state.treeFrom || tree.state.treeDirection !== "callees") return [];
     tree.met = null;
@@ -231,7 +230,7 @@ function callersAbove(tree, question) {
     return boxesOf(tree, "callers");
 }
 
-/** The moment or the range that the tree is about. @param {Tree} tree @returns {import("./questions.js").About} */
+/** The moment or the range that the tree is about. @param {Tree} tree @returns {About} */
 function about(tree) {
     if (!tree.state.range) return { at: heldMoment(tree.page) };
     const { first, end } = rangeEvents(tree.page, tree.state.range);
@@ -427,13 +426,9 @@ export function createTree(page, box) {
             invalidate(page, LIST);
         },
     });
-    tree.scroll.addEventListener("keydown", (event) => {
+    foldByArrows(tree.scroll, () => {
         const row = tree.rows[tree.list.active];
-        if (!row || row.small.length || !(event.key === "ArrowRight" || event.key === "ArrowLeft")) return;
-        const wanted = event.key === "ArrowRight";
-        if (tree.open.has(row.node) !== wanted) choose(tree, row);
-        event.preventDefault();
-        event.stopPropagation();
+        return row && !row.small.length ? { open: tree.open.has(row.node), turn: () => choose(tree, row) } : null;
     });
     return {
         id: "tree",

@@ -157,6 +157,15 @@ interface PageApi {
     stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number; kept: number; draws: number; mapMs: number[] };
 }
 
+type View = import("./session.js").View;
+type Session = import("./session.js").Session;
+type Pane = import("./canvas.js").Pane;
+type Focus = import("./state.js").Focus;
+type About = import("./questions.js").About;
+type Batch = import("./index/data.js").Batch;
+type Context = CanvasRenderingContext2D;
+
+
 /** A recording as it is shown (state.js). */
 type Page = ReturnType<typeof import("./state.js").createPage>;
 

@@ -15,8 +15,6 @@ import { askAll, capacityBytes, change, momentText } from "./state.js";
 import { copyText, formatAt, formatBytes, formatCount, formatEvent } from "./text.js";
 import { make, makeBox, makeButton, tableFigures } from "./text.js";
 
-/** @typedef {import("./session.js").View} View */
-
 const STEPS_SHOWN = 12;
 
 const OPEN_MOST = 3;
@@ -30,11 +28,9 @@ function named(action, button) {
     return button;
 }
 
-/**
- * A finding's live bytes at the end of each step: for a leak those of its set, for gradients those of all gradients,
- * otherwise those of its call site.
- * @param {Page} page @param {PageFinding} finding @param {number} index @param {number[]} ends
- */
+/** A finding's live bytes at the end of each step: for a leak those of its set, for gradients those of all gradients,
+ * otherwise those of its call site. @param {Page} page @param {PageFinding} finding @param {number} index
+ * @param {number[]} ends */
 function bytesAtEnds(page, { kind }, index, ends) {
     const { site } = page.view.c.finding(index);
     if (kind === "leak") {
@@ -68,11 +64,8 @@ function barSteps(page, { kind, at_event: at }) {
     return before[before.length - 1]?.to === at + 1 ? before : [...before, { name, to: at + 1 }];
 }
 
-/**
- * Draws the bytes alive at the end of each step, with the new part of each red; draws nothing if they do not add up to
- * the title's figure.
- * @param {Page} page @param {PageFinding} finding @param {number} index
- */
+/** Draws the bytes alive at the end of each step, with the new part of each red; draws nothing if they do not add up to
+ * the title's figure. @param {Page} page @param {PageFinding} finding @param {number} index */
 function stepBars(page, finding, index) {
     const steps = barSteps(page, finding).slice(-STEPS_SHOWN);
     if (steps.length < 2) return [];

@@ -7,8 +7,6 @@ import { AT_ONCE, nextTurn } from "./turns.js";
 const PATIENCE_MS = 2000;
 
 /** @typedef {{frames: Uint8Array, strings: Uint8Array}} Hits one byte for each text */
-/** @typedef {import("./session.js").View} View */
-/** @typedef {import("./session.js").Session} Session */
 
 /** The worker's whole program; it sees nothing outside of itself. */
 function matchTexts() {
@@ -172,12 +170,10 @@ function reasonOf(error) {
     return `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
 }
 
-/**
- * Finds the matches of words and calls `done` with the error ("": none): before this returns if there is no expression
- * and few allocations, otherwise after the whole search; not at all if other words came in between.
- * @param {View} view @param {Matcher} matcher @param {number} slot @param {string} text @param {() => boolean} current
- * @param {(error: string) => void} done
- */
+/** Finds the matches of words and calls `done` with the error ("": none): before this returns if there is no expression
+ * and few allocations, otherwise after the whole search; not at all if other words came in between. @param {View} view
+ * @param {Matcher} matcher @param {number} slot @param {string} text @param {() => boolean} current
+ * @param {(error: string) => void} done */
 export async function selectWords(view, matcher, slot, text, current, done) {
     try {
         const error = wordsError(view, slot, text);

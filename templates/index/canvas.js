@@ -14,11 +14,8 @@ export function canvasContext(canvas, width, height) {
 
 /** @typedef {{left: number, top: number, width: number, height: number, most: number}} Box */
 
-/**
- * Draws a line through shares at places 0 to 1 along the box; places outside are left out.
- * @param {CanvasRenderingContext2D} context @param {ArrayLike<number>} shares @param {(i: number) => number} place
- * @param {Box} box
- */
+/** Draws a line through shares at places 0 to 1 along the box; places outside are left out. @param {Context} context
+ * @param {ArrayLike<number>} shares @param {(i: number) => number} place @param {Box} box */
 export function traceCurve(context, shares, place, box) {
     let pen = false;
     context.beginPath();

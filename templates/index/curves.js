@@ -7,7 +7,6 @@ import { canvasContext, countStep, tickStep, traceCurve, watchPointer } from "./
 import { rowTitle, SHARE_MOST } from "./data.js";
 
 /**
- * @typedef {import("./data.js").Batch} Batch
  * @typedef {import("./data.js").Cohort} Cohort
  * @typedef {{from: number, to: number, place: (index: number) => (i: number) => number}} Axis
  * @typedef {ReturnType<typeof makeCurves>} Curves
@@ -151,7 +150,7 @@ function box(curves) {
     };
 }
 
-/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {Area} area */
+/** @param {Curves} curves @param {Context} context @param {Area} area */
 function drawGrid(curves, context, area) {
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
@@ -170,7 +169,7 @@ function drawGrid(curves, context, area) {
     drawTicks(curves, context, area);
 }
 
-/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {Area} area */
+/** @param {Curves} curves @param {Context} context @param {Area} area */
 function drawTicks(curves, context, area) {
     const axis = curves.axes[curves.axisName];
     const y = area.top + area.height + 14;
@@ -203,7 +202,7 @@ function band(curves, cohort) {
     return made;
 }
 
-/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {Area} area @param {Cohort} cohort */
+/** @param {Curves} curves @param {Context} context @param {Area} area @param {Cohort} cohort */
 function drawBand(curves, context, area, cohort) {
     const { low, middle, high, known } = band(curves, cohort);
     const x = (/** @type {number} */ column) => area.left + ((column + 0.5) / COLUMNS) * area.width;
@@ -225,7 +224,7 @@ function drawBand(curves, context, area, cohort) {
     }
 }
 
-/** @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {number} width
+/** @param {Curves} curves @param {Context} context @param {number} index @param {number} width
  * @param {string} color @param {Area} area */
 function drawOne(curves, context, index, width, color, area) {
     context.lineWidth = width;
@@ -253,7 +252,7 @@ function drawBelow(curves, area) {
 }
 
 /** Draws a mark where a recording ran out of memory: at its last sample.
- * @param {Curves} curves @param {CanvasRenderingContext2D} context @param {number} index @param {Area} area */
+ * @param {Curves} curves @param {Context} context @param {number} index @param {Area} area */
 function drawOom(curves, context, index, area) {
     const shares = curves.samples[index];
     const i = shares.length - 1;

@@ -8,10 +8,7 @@ import { rowTitle, SHARE_MOST } from "./data.js";
 import { makeLink, rowView } from "./link.js";
 import { kindTitle } from "./words.js";
 
-/**
- * @typedef {import("./data.js").Batch} Batch
- * @typedef {import("./data.js").Row} Row
- */
+/** @typedef {import("./data.js").Row} Row */
 
 /** The heads of a table: a name, then figures. @param {string} name @param {string[]} figures */
 const makeHeads = (name, ...figures) =>

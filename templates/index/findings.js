@@ -3,10 +3,7 @@ import { element, formatCount, formatPlural, make, makeButton, makeSwatch, setTe
 import { rangesText } from "./data.js";
 import { kindTitle } from "./words.js";
 
-/**
- * @typedef {import("./data.js").Batch} Batch
- * @typedef {import("./data.js").Finding} Finding
- */
+/** @typedef {import("./data.js").Finding} Finding */
 
 const FINDINGS_SHOWN = 12;
 

@@ -7,7 +7,6 @@ import { canvasContext, countStep, watchPointer } from "./canvas.js";
 import { groupBy, rowTitle } from "./data.js";
 
 /**
- * @typedef {import("./data.js").Batch} Batch
  * @typedef {import("./data.js").Row} Row
  * @typedef {{index: number, bytes: number, away: number}} Cell
  * @typedef {{name: string, cells: (Cell | undefined)[]}} Line
@@ -179,7 +178,7 @@ function colorOf(away, scale) {
     return `rgb(${from.map((channel, i) => Math.round(channel + (to[i] - channel) * strength)).join()})`;
 }
 
-/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
+/** @param {Heat} heat @param {Context} context @param {Box} box */
 function drawCohorts(heat, context, box) {
     const strips = heat.shownCohorts.map(({ name, rows, color }) => ({ name, rows, color }));
     if (heat.others.length)
@@ -203,7 +202,7 @@ function drawCohorts(heat, context, box) {
     });
 }
 
-/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {string} text @param {number} y */
+/** @param {Heat} heat @param {Context} context @param {string} text @param {number} y */
 function label(heat, context, text, y) {
     context.fillStyle = themeColor("--dim");
     context.textAlign = "right";
@@ -211,8 +210,7 @@ function label(heat, context, text, y) {
     context.fillText(text, heat.labels - 8, y);
 }
 
-/** A pattern for cells without data, so that nobody takes them for the median.
- * @param {CanvasRenderingContext2D} context */
+/** A pattern for cells without data, so that nobody takes them for the median. @param {Context} context */
 function hatch(context) {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
@@ -228,7 +226,7 @@ function hatch(context) {
     return context.createPattern(tile, "repeat") ?? themeColor("--surface");
 }
 
-/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
+/** @param {Heat} heat @param {Context} context @param {Box} box */
 function drawLines(heat, context, box) {
     const { lines, scale } = picture(heat);
     context.fillStyle = hatch(context);
@@ -260,7 +258,7 @@ function drawLines(heat, context, box) {
 }
 
 /** Draws a red foot below a rank that ran out of memory.
- * @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
+ * @param {Heat} heat @param {Context} context @param {Box} box */
 function drawFeet(heat, context, box) {
     context.fillStyle = themeColor("--bad");
     const bottom = box.height - AXIS_HEIGHT;
@@ -271,7 +269,7 @@ function drawFeet(heat, context, box) {
     });
 }
 
-/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box */
+/** @param {Heat} heat @param {Context} context @param {Box} box */
 function drawAxis(heat, context, box) {
     const step = countStep(heat.columns.count, Math.floor(box.width / 60));
     const y = box.height - AXIS_HEIGHT + 12;
@@ -284,8 +282,7 @@ function drawAxis(heat, context, box) {
     }
 }
 
-/** @param {Heat} heat @param {CanvasRenderingContext2D} context @param {Box} box @param {number} index
- * @param {string} color */
+/** @param {Heat} heat @param {Context} context @param {Box} box @param {number} index @param {string} color */
 function drawCursor(heat, context, box, index, color) {
     if (index < 0) return;
     const { left, width } = placeOf(heat, box, index);

@@ -8,7 +8,6 @@ import { SHARE_MOST } from "./data.js";
 import { makeLink, rowView } from "./link.js";
 
 /**
- * @typedef {import("./data.js").Batch} Batch
  * @typedef {import("./data.js").Row} Row
  * @typedef {{title: string, number: boolean, width: string, value: (row: Row, index: number) => number | string | null,
  * has?: boolean, cell?: (row: Row, index: number) => HTMLElement}} Column

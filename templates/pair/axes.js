@@ -3,7 +3,6 @@
 import { askSteps } from "../questions.js";
 import { formatCount } from "../text.js";
 
-/** @typedef {import("../session.js").View} View */
 /** @typedef {[number, number]} Anchor an event of A and the one of B that it belongs to */
 /** @typedef {{anchors: Anchor[], count: number, by: string}} Alignment in rising order of both; count: how many steps
  * or annotations they have in common */
@@ -110,12 +109,9 @@ export function belongs(anchors, event, from) {
     return first[to] + ((event - first[from]) / (last[from] - first[from])) * (last[to] - first[to]);
 }
 
-/**
- * B less A, in columns of a window of A's events: the highest total of B less that of A, over the events that belong to
- * a column; NaN where only one of them runs.
- * @param {View} a @param {View} b @param {Anchor[]} anchors @param {{from: number, to: number}} window
- * @param {number} width @param {boolean} kept
- */
+/** B less A, in columns of a window of A's events: the highest total of B less that of A, over the events that belong
+ * to a column; NaN where only one of them runs. @param {View} a @param {View} b @param {Anchor[]} anchors
+ * @param {{from: number, to: number}} window @param {number} width @param {boolean} kept */
 export function differenceOf(a, b, anchors, { from, to }, width, kept) {
     const ofA = a.curveBeyond(0, from, to, width, kept);
     const difference = new Float64Array(width);

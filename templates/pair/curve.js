@@ -4,17 +4,13 @@ import { drawBytes, line, makeStage, listen, pill } from "../stage.js";
 import { formatBytes, formatCount, make } from "../text.js";
 import { differenceOf } from "./axes.js";
 
-/** @typedef {import("../session.js").View} View */
 /** @typedef {{from: number, to: number}} Span */
 /** @typedef {import("../stage.js").Hands} Hands */
 
 const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 
-/**
- * Draws the numbers of events below the plot.
- * @param {CanvasRenderingContext2D} context @param {View} view @param {Span} window @param {number} width
- * @param {number} y @param {string} title
- */
+/** Draws the numbers of events below the plot. @param {Context} context @param {View} view @param {Span} window
+ * @param {number} width @param {number} y @param {string} title */
 function drawEvents(context, view, { from, to }, width, y, title) {
     const ticks = view.session.ticks(
         "decimal",

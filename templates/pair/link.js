@@ -6,8 +6,6 @@ import { axisOfEvent, change, eventOfAxis, invalidate, OVERLAY } from "../state.
 import { setAxis, setWindow } from "../window.js";
 import { align, ALIGNMENTS, belongs } from "./axes.js";
 
-/** @typedef {import("../state.js").Focus} Focus */
-
 /** The fields of the state that both pages share. */
 const SAME = /** @type {(keyof PageState)[]} */ (
     (

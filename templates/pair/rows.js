@@ -2,7 +2,6 @@
 // by the names that the program matched. The rows add up to the difference to the byte.
 import { askSums, SLOTS } from "../questions.js";
 
-/** @typedef {import("../session.js").View} View */
 /** @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number,
  * b_count: number, match?: string}} FigureRow */
 /** @typedef {{file: string, fingerprint: string, device: number, event: number}} FigureSide */
@@ -14,7 +13,7 @@ import { askSums, SLOTS } from "../questions.js";
  * what the verb found, as `strata diff --json` has it
  */
 /** @typedef {{name: string, before: string, a: number, b: number, aCount: number, bCount: number}} Row */
-/** @typedef {{view: View, about: import("../questions.js").About}} End */
+/** @typedef {{view: View, about: About}} End */
 
 /** Rows between two turns of the browser. */
 const ROWS_AT_ONCE = 1000;

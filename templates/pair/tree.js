@@ -1,7 +1,6 @@
 // Merges the trees of two recordings: calls that both have, those that are new, and those that are gone.
 import { askTree, planted } from "../questions.js";
 
-/** @typedef {import("../session.js").View} View */
 /** @typedef {{name: string, nodeA: number, nodeB: number, a: number, b: number, level: number, children: Pair[] | null,
  * before: "", aCount: 0, bCount: 0}} Pair a node of both trees, and a row; -1: not in that one */
 
