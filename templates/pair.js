@@ -104,7 +104,7 @@ function addElements(page, letter) {
     app.querySelector(".stage")?.setAttribute("aria-label", `Timeline of ${letter}`);
     const [tabs, first] = [app.querySelector(".tabs"), app.querySelector(".panel")];
     const tab = make("button", "", "Difference");
-    const panel = make("div", "panel list-panel");
+    const panel = make("div", "panel");
     tab.title = "What differs, and why (1)";
     tab.id = `tab-difference${page.suffix}`;
     tab.setAttribute("role", "tab");
