@@ -34,7 +34,7 @@ export const COLORING_TITLES = [
 ];
 
 /** Fields of each record, in their order. */
-export const RECORDS = {
+export const RECORDS = /** @type {const} */ ({
 recording: [ "meta",
 "settings",
 "kind", "rank",
@@ -138,7 +138,7 @@ part: [ "from", "to", "kind", "step",
 finding: [ "site", "stack", "per_bytes", "per_n", "bytes", "count", "saves_peak_bytes",
 "from_event", "to_event", "at_event", "own", ],
 ids: [ "place", "count", ],
-};
+});
 
 /** The record that a call of a session fills; the others return a number. @type {Record<string, string>} */
 export const SESSION_ROWS = {

@@ -1,107 +1,64 @@
 // Made by scripts/page-api from render/page/page_api.def: what the WebAssembly module exports, as its handles offer it.
-interface record_recording { meta: number;
-settings: number;
-kind: number; rank: number;
-has_allocations: number; has_call_sites: number; has_segments: number;
-devices: number; diagnostics: number; strings: number; frames: number; stacks: number; contexts: number; }
-interface record_text { place: number; nbytes: number; }
-interface record_piece { packed: number; packed_nbytes: number; target: number; raw_nbytes: number; }
-interface record_diagnostic { code: number; message: number; device: number; }
-interface record_frame { file: number; name: number; line: number; fx: number; }
-interface record_fx { op: number; name: number; target: number; original: number; }
-interface record_stack_frames { place: number; count: number; }
-interface record_context { compile: number; metadata: number; category: number; forward: number; }
-interface record_device { ordinal: number; name: number; capacity_bytes: number; events: number; allocations: number; ooms: number;
-last_oom: number; first_us: number; from_us: number;
-to_us: number; }
-interface record_facts { events: number; allocations: number; preexisting: number; start_bytes: number; peak_bytes: number; peak_event: number;
-end_bytes: number; live_at_peak: number; reserved_start: number; reserved_peak: number; reserved_end: number;
-host_most: number;
-reserved_shift: number;
-has_time: number; first_us: number; ooms: number; snapshots: number; streams: number; pools: number; phases: number;
-internal_phases: number;
-phase_rows: number; all_phase_rows: number;
-pending: number; }
-interface record_span { from: number; to: number; }
-interface record_oom { event: number; size: number; device_free: number; stack: number; }
-interface record_snapshot { event: number; bytes: number; }
-interface record_stream { high: number; low: number; }
-interface record_pool { first: number; second: number; }
-interface record_phase { name: number; start_us: number; end_us: number; internal: number; }
-interface record_phase_mark { phase: number; row: number; from: number; to: number; }
-interface record_allocation { bytes: number; birth: number;
-death: number; request: number;
-count: number;
-stack: number; context: number; stream: number; pool: number; address_high: number; address_low: number; flags: number;
-category: number; }
-interface record_request { axis: number; from: number; to: number; width: number; height: number; bottom_bytes: number; top_bytes: number;
-flags: number; color_by: number; capacity_bytes: number; scale: number;
-areas: number;
-pinned: number; held: number; mark_a: number; mark_b: number; mark_c: number; range_from: number; range_to: number;
-outline_from: number; outline_to: number; outline_shift: number;
-}
-interface record_drawing { pixels: number; drawn: number; merged: number; between: number; dense: number; groups: number; bottom: number; top: number; }
-interface record_picked { allocation: number; event: number; }
-interface record_outline { first: number; count: number; edges: number; }
-interface record_band_name { site: number; color: number; ink: number;
-from: number; to: number; top: number; bottom: number; }
-interface record_areas { place: number; keys: number; width: number; }
-interface record_group { bytes: number; count: number; site: number; stack: number; part: number; }
-interface record_sum { allocations: number; bytes: number; }
-interface record_kept { allocations: number; peak_bytes: number; highest: number; }
-interface record_also { site: number; bytes: number; of_free: number; }
-interface record_parsed { words: number; regexes: number; wrong: number; from: number; until: number; what: number; nbytes: number;
-}
-interface record_regex { text: number; nbytes: number; sensitive: number; frames: number; strings: number;
-}
-interface record_found { allocations: number; bytes: number; before: number; }
-interface record_lit { place: number; ids: number; allocations: number; bytes: number; }
-interface record_sums { groups: number; bytes: number; count: number; event: number; }
-interface record_sums_row { bytes: number; count: number; key: number; stack: number; }
-interface record_siblings { nth: number; count: number; previous: number; next: number; }
-interface record_pair { a: number; b: number; }
-interface record_node { frame: number; parent: number; first_child: number; children: number; bytes: number; self_bytes: number; count: number;
-self_count: number; before_bytes: number; }
-interface record_oom_state { live_bytes: number; reserved_bytes: number; unused_bytes: number; lacking_bytes: number; reserved_known: number;
-free_blocks_known: number; exact: number; largest_bytes: number; free_blocks: number; }
-interface record_held { segments: number; blocks: number; outside: number; outside_bytes: number; }
-interface record_segment { address_high: number; address_low: number; bytes: number; stream: number; pool: number; flags: number;
-first_block: number; blocks: number; }
-interface record_block { address_high: number; address_low: number; bytes: number; requested_bytes: number; state: number; allocation: number;
-guessed: number; }
-interface record_map { height: number; segments: number; blocks: number; groups: number; parts: number; outside: number; outside_bytes: number;
-row_bytes: number; }
-interface record_map_group { y: number; first_part: number; parts: number; segments: number; free_blocks: number; bytes: number; free_bytes: number;
-pool: number; stream: number; small: number; }
-interface record_map_part { segment: number; x: number; width: number; y: number; from: number; segment_bytes: number; }
-interface record_map_cell { segment: number; block: number; allocation: number; address_high: number; address_low: number; bytes: number;
-state: number; guessed: number; segment_bytes: number; segment_birth: number; segment_stack: number; pool: number; stream: number;
-expandable: number; }
-interface record_map_place { x: number; end: number; y: number; }
-interface record_map_label { x: number; end: number; y: number; bytes: number; }
-interface record_replayed { grade: number; allocations: number; allocations_exact: number; driver_events: number;
-driver_events_exact: number; reserved_max_error_bytes: number; }
-interface record_gap { reserved_bytes: number; live_bytes: number; gap_bytes: number; rounding: number; unsplit_tails: number;
-empty_segments: number; holes: number; expandable_tails: number; private_pools: number; contradictions: number; exact: number;
-largest_hole_bytes: number; segments: number; pinned: number; pinned_free_bytes: number; pools: number;
-}
-interface record_hole { bytes: number; segment_bytes: number; used_bytes: number; blocks: number; allocation: number; after_count: number;
-after_bytes: number; }
-interface record_pool_use { pool: number; is_private: number; segments: number; allocations: number; live_bytes: number;
-reserved_bytes: number; free_bytes: number; }
-interface record_lanes { place: number; width: number; }
-interface record_release_group { event: number; count: number; bytes: number; taken_bytes: number; cause: number; out_of_memory: number;
-stack: number; }
-interface record_band { bytes: number; birth: number; death: number; stack: number; stream: number; pool: number; expandable: number;
-address_high: number; address_low: number; }
-interface record_judged { turns: number; steps: number; phases: number; growth: number; findings: number; }
-interface record_step { from: number; to: number;
-peak_event: number; begin_bytes: number; peak_bytes: number; end_bytes: number; name: number; }
-interface record_part { from: number; to: number; kind: number; step: number;
-}
-interface record_finding { site: number; stack: number; per_bytes: number; per_n: number; bytes: number; count: number; saves_peak_bytes: number;
-from_event: number; to_event: number; at_event: number; own: number; }
-interface record_ids { place: number; count: number; }
+type Fields<K extends keyof typeof import("./api.js").RECORDS> = Record<(typeof import("./api.js").RECORDS)[K][number], number>;
+interface record_recording extends Fields<"recording"> {}
+interface record_text extends Fields<"text"> {}
+interface record_piece extends Fields<"piece"> {}
+interface record_diagnostic extends Fields<"diagnostic"> {}
+interface record_frame extends Fields<"frame"> {}
+interface record_fx extends Fields<"fx"> {}
+interface record_stack_frames extends Fields<"stack_frames"> {}
+interface record_context extends Fields<"context"> {}
+interface record_device extends Fields<"device"> {}
+interface record_facts extends Fields<"facts"> {}
+interface record_span extends Fields<"span"> {}
+interface record_oom extends Fields<"oom"> {}
+interface record_snapshot extends Fields<"snapshot"> {}
+interface record_stream extends Fields<"stream"> {}
+interface record_pool extends Fields<"pool"> {}
+interface record_phase extends Fields<"phase"> {}
+interface record_phase_mark extends Fields<"phase_mark"> {}
+interface record_allocation extends Fields<"allocation"> {}
+interface record_request extends Fields<"request"> {}
+interface record_drawing extends Fields<"drawing"> {}
+interface record_picked extends Fields<"picked"> {}
+interface record_outline extends Fields<"outline"> {}
+interface record_band_name extends Fields<"band_name"> {}
+interface record_areas extends Fields<"areas"> {}
+interface record_group extends Fields<"group"> {}
+interface record_sum extends Fields<"sum"> {}
+interface record_kept extends Fields<"kept"> {}
+interface record_also extends Fields<"also"> {}
+interface record_parsed extends Fields<"parsed"> {}
+interface record_regex extends Fields<"regex"> {}
+interface record_found extends Fields<"found"> {}
+interface record_lit extends Fields<"lit"> {}
+interface record_sums extends Fields<"sums"> {}
+interface record_sums_row extends Fields<"sums_row"> {}
+interface record_siblings extends Fields<"siblings"> {}
+interface record_pair extends Fields<"pair"> {}
+interface record_node extends Fields<"node"> {}
+interface record_oom_state extends Fields<"oom_state"> {}
+interface record_held extends Fields<"held"> {}
+interface record_segment extends Fields<"segment"> {}
+interface record_block extends Fields<"block"> {}
+interface record_map extends Fields<"map"> {}
+interface record_map_group extends Fields<"map_group"> {}
+interface record_map_part extends Fields<"map_part"> {}
+interface record_map_cell extends Fields<"map_cell"> {}
+interface record_map_place extends Fields<"map_place"> {}
+interface record_map_label extends Fields<"map_label"> {}
+interface record_replayed extends Fields<"replayed"> {}
+interface record_gap extends Fields<"gap"> {}
+interface record_hole extends Fields<"hole"> {}
+interface record_pool_use extends Fields<"pool_use"> {}
+interface record_lanes extends Fields<"lanes"> {}
+interface record_release_group extends Fields<"release_group"> {}
+interface record_band extends Fields<"band"> {}
+interface record_judged extends Fields<"judged"> {}
+interface record_step extends Fields<"step"> {}
+interface record_part extends Fields<"part"> {}
+interface record_finding extends Fields<"finding"> {}
+interface record_ids extends Fields<"ids"> {}
 interface ModuleCalls {
 session_new(): number;
 view_new(session: number, device: number): number;

@@ -27,7 +27,7 @@ export function floats(module, place, count) {
 }
 
 /** A record of the module as an object.
- * @param {ModuleExports} module @param {string[]} fields @param {number} place @param {string} call */
+ * @param {ModuleExports} module @param {readonly string[]} fields @param {number} place @param {string} call */
 export function readRecord(module, fields, place, call) {
     if (place === 0) throw new RangeError(`${call}: there is none, or there is not enough memory in this tab.`);
     const numbers = floats(module, place, fields.length);
@@ -51,14 +51,14 @@ export function bindCalls(module, kind, rows, handle) {
         if (!exported.startsWith(kind)) continue;
         const name = exported.slice(kind.length);
         const call = module[exported].bind(null, handle);
-        const fields = /** @type {Record<string, string[]>} */ (RECORDS)[rows[name]];
+        const fields = /** @type {Record<string, readonly string[]>} */ (RECORDS)[rows[name]];
         bound[name] = fields ? (...numbers) => readRecord(module, fields, call(...numbers), name) : call;
     }
     return bound;
 }
 
-/** Writes a record for the module to read. @param {ModuleExports} module @param {number} place @param {string[]} fields
- * @param {Record<string, number>} values */
+/** Writes a record for the module to read. @param {ModuleExports} module @param {number} place
+ * @param {readonly string[]} fields @param {Record<string, number>} values */
 export function writeRecord(module, place, fields, values) {
     floats(module, place, fields.length).set(fields.map((field) => values[field]));
 }
