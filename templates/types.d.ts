@@ -165,7 +165,6 @@ type About = import("./questions.js").About;
 type Batch = import("./index/data.js").Batch;
 type Context = CanvasRenderingContext2D;
 
-
 /** A recording as it is shown (state.js). */
 type Page = ReturnType<typeof import("./state.js").createPage>;
 
