@@ -30,7 +30,7 @@ struct arena {
     size_t peak_nbytes;           /* highest used_nbytes so far */
     size_t limit_nbytes;          /* SIZE_MAX: none */
     bool limit_hit;               /* an allocation failed because of limit_nbytes, not because of the host */
-    bool full; /* an allocation failed because rows are numbered in 32 bits, whatever memory there is */
+    bool full; /* an allocation failed because row numbers have 32 bits, not for lack of memory */
 };
 
 /* Starts an empty arena. Takes nothing from the host yet. */
@@ -70,8 +70,8 @@ struct arena_place {
  * of them is NULL. */
 bool arena_columns(struct arena *arena, uint64_t count, bool zeroed, const struct arena_place *places);
 
-/* The above for columns that are lvalues of their own types: they derive place and item size from them. The last two take
- * one to ten columns. */
+/* The same for columns that are lvalues: the macros derive place and item size from them. The last two take one to ten
+ * columns. */
 #define ARENA_GROW(arena, column, capacity, count) \
     arena_grow((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_TRIM(arena, column, capacity, count) \

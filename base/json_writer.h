@@ -1,6 +1,6 @@
 /*
- * JSON, written as it goes into a buffer: nothing is kept but where a comma is due, so ten million rows need the memory
- * of one. Every output that is JSON takes this way, so that strings are escaped by one rule.
+ * Writes JSON into a buffer, value by value. The writer knows only which containers are open, so ten million rows take no
+ * more memory than one. All JSON that Strata writes comes from here, so one rule escapes all strings.
  *
  *     struct json_writer json = json_writer_of(&out);
  *     json_object(&json, NULL, JSON_LINES);
@@ -33,16 +33,16 @@ struct json_writer {
     } level[JSON_DEPTH_MAX];
 };
 
-/* A writer at the beginning of a value. `out` belongs to the caller and must outlive it. */
+/* A writer that expects a value. `out` belongs to the caller and must outlive it. */
 struct json_writer json_writer_of(struct buffer *out);
 
-/* Begins a document of ours: an object whose first member is its schema. */
+/* Begins an output of Strata: an object whose first member is its schema. */
 struct json_writer json_document(struct buffer *out, uint64_t schema);
-/* Ends it, and its last line. False: no memory. */
+/* Ends the document and its last line. False: no memory. */
 bool json_document_end(struct json_writer *json);
 
-/* Begin a container; `name` is NULL for an element of an array and for the root. Names are constants of ours, not
- * escaped. */
+/* Begin a container; `name` is NULL for an element of an array and for the root. Names are constants of the
+ * program and not escaped. */
 void json_object(struct json_writer *json, const char *name, enum json_style style);
 void json_array(struct json_writer *json, const char *name, enum json_style style);
 /* Ends the innermost container. The end of the root completes the value; no line end is added. */

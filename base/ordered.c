@@ -93,7 +93,7 @@ static bool leaf_split(struct ordered *set, struct ordered_store *store, uint32_
     return true;
 }
 
-/* The first key needs no leaf; a second one moves it into one. False: no memory, and nothing moved. */
+/* Moves the only key into a first leaf, before a second key is added. False: no memory, and nothing moved. */
 static bool only_move(struct ordered *set, struct ordered_store *store) {
     if (!leaf_insert(set, store, 0))
         return false;

@@ -9,7 +9,7 @@
  *
  *     uint32_t place = SEARCH(0, count, i, row[i].key < key);
  *
- * O(log(until - from)) evaluations of `before`, one of the others.
+ * Evaluates `before` O(log(until - from)) times, `from` and `until` once.
  */
 #define SEARCH(from, until, at, before)                                      \
     __extension__({                                                          \

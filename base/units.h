@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Digits after the point that count. More would mean less than a byte of the largest unit, and are skipped. */
+/* Digits after the point that are read. Further ones mean less than a byte even in the largest unit, and are skipped. */
 enum { DECIMAL_DIGITS = 15 };
 
 /* A decimal number: `whole` and the digits after its point. */

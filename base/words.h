@@ -16,7 +16,7 @@ struct words {
 /* Adds bytes as they are, but U+FFFD for NUL. */
 void words_add(struct words *words, struct text text);
 
-/* A constant of ours, or a figure's text. */
+/* Adds a C string. */
 void words_say(struct words *words, const char *text);
 
 /* The digits of a number, at most 20, not terminated. Returns how many there are. */

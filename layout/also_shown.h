@@ -1,7 +1,6 @@
 /*
- * Finds call sites that colour a good part of a picture but are missing in a list of what is alive at one moment,
- * because almost nothing of them is alive then. Example: gradients, where the peak lies in the forward pass.
- * Freestanding.
+ * Finds call sites that fill a good part of a picture but are missing from the list of what is alive at one moment,
+ * because they hold almost nothing then. Example: gradients, if the peak lies in the forward pass. Freestanding.
  */
 #pragma once
 

@@ -71,9 +71,9 @@ static bool stacks_part(struct trace *part, const struct trace *trace, const str
 
 /* ---- annotations ---- */
 
-/* A chain of marks such as steps: a step lasts from its mark to the next one, even if the mark itself lies before
- * the recording, and the mark after the recording may end what began in it. So each mark matters from the begin of
- * the one before to the begin of the next. */
+/* A chain of marks such as steps: a step lasts from its mark to the next one. Its mark may lie before a device's events,
+ * and the mark that ends it after them. So each mark matters from the begin of the one before it to the begin of the
+ * next. */
 struct mark_chain {
     const char *word;
     int64_t before_us;   /* begin of the mark before the last */
@@ -138,11 +138,11 @@ static void keeper_end(struct span_keeper *keeper, uint32_t i) {
         for (uint32_t c = 0; c < CHAINS; c++)
             if (keeper->chain[c].begin == begin)
                 *(keeper->depth == at ? &keeper->chain[c].end : &keeper->chain[c].begin) =
-                    keeper->depth == at ? i : UINT32_MAX; /* another's end is none of its own */
+                    keeper->depth == at ? i : UINT32_MAX; /* an outer annotation's end closes it */
     }
 }
 
-/* Do all belong to the process, in order of time? */
+/* Do all annotations belong to the process, and are they in order of time? */
 static bool annotations_are_plain(const struct trace *trace) {
     for (uint32_t i = 0; i < trace->n_annotations; i++)
         if (trace->annotations[i].device != ORDINAL_NONE ||

@@ -19,8 +19,8 @@ uint32_t extent_moment(const struct timeline *timeline, struct extent extent) {
     return extent.what == EXTENT_PEAK ? timeline_peak_in(timeline, extent.first, extent.end) : extent.end - 1;
 }
 
-/* The allocations of a range. Births are in order, so only [from, to) need be looked at; of these, it means those
- * that die in the moments [least_death, most_death]. */
+/* An extent as allocations [from, to), whose births are in order, and of these the ones that die in the moments
+ * [least_death, most_death]. */
 struct meant {
     uint32_t from, to, least_death, most_death;
 };

@@ -213,7 +213,7 @@ static bool allocations_merge(struct merging *merging) {
 
 /* ---- times ---- */
 
-/* Spreads events evenly between two kept moments: their own times would cost more than everything else. */
+/* Spreads events evenly between two kept moments: their own times would take more bytes than everything else. */
 static bool times_spread(struct merging *merging, struct device_trace *to) {
     const struct device_trace *device = merging->device;
     if (device->time_us == NULL || device->n_events == 0)

@@ -12,7 +12,7 @@ static bool byte_meets(char wanted, uint8_t byte) {
     return wanted == '?' || (is_slash((uint8_t)wanted) ? is_slash(byte) : (uint8_t)wanted == byte);
 }
 
-/* Only the last star needs to be retried: whatever an earlier one could take more of, the last one can take too. */
+/* Only the last star needs to be retried: it can take all the text that a longer match of an earlier star would. */
 static bool glob_meets(const char *pattern, struct text text) {
     const char *behind_star = NULL;
     uint32_t at = 0, star_at = 0;

@@ -12,7 +12,7 @@ struct place {
 /* Splits "dir/train.py(12): step" as the profiler writes it. False: the name has another form. O(length). */
 bool place_of_profiler(struct text name, struct place *place);
 
-/* True: the frame comes from a profile, where the place is part of the name. */
+/* Finds the place of a frame. True: the frame comes from a profile, which writes the place into the name. */
 bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place);
 
 /* Finds "MulBackward0" in "torch::autograd::generated::MulBackward0::apply(...)": the node of the autograd graph
@@ -22,5 +22,5 @@ bool place_node(struct text name, struct text *node);
 /* Is there no file, or a word that means none? */
 bool file_is_none(struct text file);
 
-/* Compilers that generate code at run time name their files like "<string>" or "<eval_with_key>.12". */
+/* Is it Python? Code that a compiler generates at run time counts, in files like "<string>" or "<eval_with_key>.12". */
 bool file_is_python(struct text file);

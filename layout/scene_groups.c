@@ -5,7 +5,7 @@
 #include "base/numbers.h"
 #include "layout/filter.h"
 
-/* so many columns are tested for whether bands are high enough between other edges */
+/* Columns in which bands are measured before the view gets other edges. */
 enum { FIT_COLUMNS = 16 };
 
 /* A call site's bands, with those older than the recording apart. */

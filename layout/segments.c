@@ -40,8 +40,9 @@ struct walk {
     struct ordered there;     /* by address: index of each piece present */
     struct ordered runs;      /* ranges covered by the pieces present: from and, second, to */
     uint32_t next_allocation; /* allocations born later have been looked at */
-    bool allocations_tell;    /* allocations tell pools and size classes, which events do not name */
-    uint32_t n_untold;        /* pieces present of which it is still open whom they serve */
+    bool
+        allocations_tell; /* pools and size classes follow from the allocations, since events do not name them */
+    uint32_t n_untold;    /* pieces present whose pool or size class is still unknown */
 };
 
 static bool piece_is_untold(const struct segment_piece *piece) {

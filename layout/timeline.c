@@ -28,8 +28,7 @@ static void live_sum(struct timeline *timeline, const uint64_t *keep) {
     timeline->end_bytes = live[timeline->n_moments - 1];
 }
 
-/* The array is cleared part by part before that: what takes longest of it all is that its memory is touched for the first
- * time. */
+/* Clears the array part by part, then sums. Clearing takes longest, because it touches the memory for the first time. */
 static __attribute__((noinline)) bool live_step(struct timeline *timeline, const uint64_t *keep,
                                                 uint32_t step, struct arena *arena) {
     enum { PARTS = TIMELINE_LIVE_STEPS - 1 };
@@ -368,7 +367,7 @@ static bool curves_build(struct timeline *timeline, struct arena *arena) {
            reserved_build(timeline, arena);
 }
 
-/* The half of the work that neither reads nor writes the curves. */
+/* The half of the work that does not need the curves. */
 struct side {
     struct timeline *timeline;
     struct arena *arena;

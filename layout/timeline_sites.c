@@ -66,16 +66,17 @@ struct site_bytes {
     uint64_t now, most;
 };
 
-/* Moments whose ends are known one by one at a time: a list for each of all moments would be as long as half a curve. */
+/* Only so many moments have lists of the allocations that end at them: lists for all would take half the memory of a
+ * curve. */
 enum { STRETCH = 1 << 14 };
 
-/* Working memory of one walk over the recording. Ends are lists of allocations, + 1; 0: there is no further one. */
+/* A walk over the recording. Lists of ends hold allocations + 1; 0 ends a list. */
 struct walk {
     const struct allocations *allocations;
     const uint32_t *site; /* [stacks] of the timeline */
     struct site_bytes *bytes;
-    uint32_t *later; /* [moments / STRETCH + 1] the ends of each stretch, as far as it is not begun */
-    uint32_t *ended; /* [STRETCH] the ends of each moment of this one */
+    uint32_t *later; /* [moments / STRETCH + 1] the ends in each stretch that has not begun */
+    uint32_t *ended; /* [STRETCH] the ends at each moment of the stretch that has begun */
     uint32_t *next;  /* [allocations.count] */
     uint32_t born;   /* the first allocation that is not born yet */
 };
@@ -99,7 +100,8 @@ static void walk_list(struct walk *walk, uint32_t *list, uint32_t allocation) {
     *list = allocation + 1;
 }
 
-/* The moments [from, to) of a stretch. A function of its own, as a browser's better code for it begins with a further call. */
+/* Walks over the moments [from, to) of a stretch. A function of its own, because a browser starts with slow code and
+ * switches to fast code when a function is called again. */
 static __attribute__((noinline)) void stretch_walk(struct walk *walk, uint32_t from, uint32_t to) {
     const struct allocations *allocations = walk->allocations;
     for (uint32_t i = walk->later[from / STRETCH], next; i != 0; i = next) {

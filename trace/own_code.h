@@ -1,6 +1,6 @@
 /*
- * Is the file of a log's traceback the user's own: neither of an installed package, nor of PyTorch's sources, nor of Python's
- * own library? What layout/site.h takes for a call site besides (a model of transformers, say) is not where people asked.
+ * Tells whether a file in a log's traceback is the user's own code: part of no installed package, not of PyTorch's sources
+ * and not of Python's library. layout/site.h is less strict: it also accepts a package such as transformers as a call site.
  */
 #pragma once
 

@@ -84,7 +84,7 @@ static inline uint64_t end_of_memory(uint64_t address, uint64_t size) {
     return address + (rounded != 0 ? rounded : (uint64_t)ADDRESS_UNIT);
 }
 
-/* ---- what the tables look like ---- */
+/* ---- tables ---- */
 
 /* Values must be below their domain's limit. */
 enum domain {

@@ -20,7 +20,7 @@ void *packer_alloc(struct packer *packer, uint64_t nbytes) {
     return bytes;
 }
 
-/* Room for `count` numbers. */
+/* Makes room for `count` numbers in packer->value. */
 bool packer_values(struct packer *packer, uint64_t count) {
     bool ok = ARENA_GROW(packer->payload->arena, packer->value, packer->value_capacity, count);
     if (!ok)
@@ -269,7 +269,7 @@ static struct file_row file_row_of(const struct trace *trace) {
         .settings = trace->settings, .meta = trace->meta, .kind = (uint32_t)trace->kind, .rank = trace->rank};
 }
 
-/* Renumbers from what is drawn down to the strings. */
+/* Finds the rows in use: those of the devices first, then the stacks, frames and strings that they refer to. */
 static void packer_renumber(struct packer *packer) {
     const struct trace *trace = packer->trace;
     const struct file_row file = file_row_of(trace);

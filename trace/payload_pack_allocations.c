@@ -248,8 +248,6 @@ void allocations_pack(struct packer *packer, const struct device_trace *device, 
     dictionaries_release(packer, &dictionaries);
 }
 
-/* An address is stored as "the same as n allocations ago" or, if it is new, as the distance from the end of the
- * memory of the allocation before. */
 static void words_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
     const uint32_t *word = context;
     for (uint32_t k = 0; k < n; k++)
@@ -260,6 +258,8 @@ static void longs_fill(struct packer *packer, const void *context, uint32_t firs
     bytes_copy(packer->value, (const uint64_t *)context + first, n * sizeof *packer->value);
 }
 
+/* An address is stored as "the same as n allocations ago" or, if it is new, as the distance from the end of the
+ * memory of the allocation before. */
 void addresses_pack(struct packer *packer, const struct allocations *allocations, uint32_t number) {
     struct numbering last_use = {NULL, 0, 0};
     uint32_t n = allocations->count, n_fresh = 0;

@@ -1,4 +1,4 @@
-/* Shared by the files that pack a payload: renumbering without gaps, and the section being packed. */
+/* Shared by the files that pack a payload: new ids without gaps, and the section being packed. */
 #pragma once
 
 #include "trace/id_slots.h"

@@ -214,7 +214,7 @@ static void trace_place_read(struct reader *reader, uint32_t place) {
     place_read(reader, &payload_trace_places[place], reader->trace, 0);
 }
 
-/* Names are read again for each row that has them. */
+/* A longer name would take too long: every row that has it may read it again. */
 static void name_check(struct reader *reader, uint32_t string) {
     if (trace_text(reader->trace, string).nbytes > FRAME_TEXT_MAX_NBYTES)
         reader_fail(reader, PAYLOAD_BAD_VALUE);

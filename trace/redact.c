@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ways of redacting a string. Each is done once, however many have the string. */
+/* The ways of redacting a string. A string is redacted once in each way, however many rows have it. */
 enum way {
     WAY_TEXT,
     WAY_PATH,

@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* String id i has the bytes [start[i], start[i + 1]) of `bytes`: UTF-8 as far as the file kept to it, no
- * terminator, may hold NUL. Id 0 is the empty string and means "none". */
+/* String id i has the bytes [start[i], start[i + 1]) of `bytes`: UTF-8 unless the file has invalid text, without a
+ * terminator, perhaps with NUL. Id 0 is the empty string and means "none". */
 struct string_table {
     uint32_t count;  /* ids in use, id 0 included */
     uint32_t *start; /* count + 1 offsets */
@@ -33,8 +33,8 @@ struct string_table {
     uint32_t start_capacity, bytes_capacity;
 };
 
-/* Readers cut the files and names of frames and the names of annotations to this length, because they are read again for
- * every row that has them. Real C++ names have some 3,000 bytes. */
+/* Readers cut the files and names of frames and the names of annotations to this length, because every row that has such
+ * a text may read it again. Real C++ names have some 3,000 bytes. */
 enum { FRAME_TEXT_MAX_NBYTES = 16 << 10 };
 
 /* The owner of a frame, if --own or --library names one; otherwise its file decides (layout/site.h). */
@@ -291,8 +291,8 @@ struct annotation_span {
 enum { DIAGNOSTIC_NUMBERS = 3 };
 
 /* Something the reader should know before trusting the picture: a code, whose spelling never changes, and numbers.
- * An output makes the sentence of them (render/words/diagnostics.h); a page of an older version carries the
- * sentence itself. */
+ * The outputs make a sentence of both (render/words/diagnostics.h); a page of an older version has the sentence
+ * itself. */
 struct diagnostic {
     uint32_t code;    /* string, e.g. "orphan_frees" */
     uint32_t message; /* string, one plain sentence; 0: not made yet */
@@ -341,8 +341,8 @@ const char *device_noun(const struct trace *trace, const struct device_trace *de
 
 /* ---- what a recording has: code above the parser asks these, not for the kind of the file ---- */
 
-/* Does it have real allocations, each with a size and a life? A log's are made up from printed levels, so nothing
- * may be concluded from them. */
+/* Does it have real allocations, each with a size and a life? A log has none: the parser makes some up from the levels
+ * that it prints, so nothing may be concluded from them. */
 static inline bool trace_has_allocations(const struct trace *trace) {
     return trace->kind != TRACE_LOG;
 }
@@ -432,8 +432,8 @@ static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int3
  * `numbers` has DIAGNOSTIC_NUMBERS of them, or is NULL. False: no memory. */
 bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers);
 
-/* The capacity of the event buffer, if it was full: a round number of events was kept, and earlier ones were lost,
- * since something freed was never made. 0: it was not full, as far as can be told. O(allocations). */
+/* The capacity of the event buffer if it was full; 0: nothing shows that it was. It was full if the number of events is
+ * round, and an event frees memory from before the first one. O(allocations). */
 uint64_t device_history_full(const struct device_trace *device);
 
 static inline bool allocation_is_alive(const struct allocations *allocations, uint32_t allocation,
