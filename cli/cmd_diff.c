@@ -52,8 +52,7 @@ static void side_free(struct side *side) {
 }
 
 static int side_no_memory(const struct side *side) {
-    recording_print_no_memory(&side->recording, side->scratch.limit_hit);
-    return EXIT_CODE_FAILED;
+    return recording_print_no_memory(&side->recording, side->scratch.limit_hit);
 }
 
 static int side_compute(struct side *side, uint32_t device) {

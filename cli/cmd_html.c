@@ -183,11 +183,6 @@ static bool page_words_find(struct page_words *words, const struct recording *re
     return done;
 }
 
-static void page_words_release(struct page_words *words) {
-    buffer_release(&words->follows);
-    buffer_release(&words->still);
-}
-
 /* The payload, packed in another thread while the rest of the page is found. The consequences of running out of memory
  * belong to the payload, so this is for recordings in which nothing ran out. */
 struct packing {
@@ -290,7 +285,8 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
         found ? html_render(page, &recording->trace, host, &options, &outcome) : HTML_NO_MEMORY;
     packing_release(&packing);
     buffer_release(&plan);
-    page_words_release(&words);
+    buffer_release(&words.follows);
+    buffer_release(&words.still);
     if (!found || page->refused)
         return result; /* the error was printed */
     if (result == HTML_NO_MEMORY)

@@ -167,16 +167,14 @@ static void scenarios_add(struct plan_together *together, const struct whatif *w
 
 static bool device_add(struct plan_together *together, const struct recording *recording, uint32_t index,
                        const struct settings *settings, struct arena *scratch) {
-    const struct trace *trace = &recording->trace;
-    struct whatif_request request = {.gpu_bytes = planning_budget(settings), .leave_packing = true};
+    const struct whatif_request request = {.gpu_bytes = planning_budget(settings), .leave_packing = true};
     struct program program;
     struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);
-    if (whatif == NULL || !program_init(&program, trace, &trace->devices[index], scratch) ||
-        !whatif_init(whatif, &program, &request, scratch) || !scenarios_solve(whatif, scratch))
+    if (whatif == NULL || !device_solve(whatif, &program, &recording->trace, index, &request, scratch))
         return false;
     if (whatif->replay.grade == REPLAY_REFUSED)
-        terminal_note(recording->input.shown, "device %d is left out: %s", (int)trace->devices[index].ordinal,
-                      whatif->replay.reason);
+        terminal_note(recording->input.shown, "device %d is left out: %s",
+                      (int)recording->trace.devices[index].ordinal, whatif->replay.reason);
     else
         scenarios_add(together, whatif);
     return true;

@@ -320,20 +320,16 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
         recording_capacity(recording, settings, (uint32_t)(timeline->device - recording->trace.devices));
     struct picture_address shown;
     if (settings->view.given &&
-        !picture_address_fill(&shown, recording, timeline, settings, &options, scratch)) {
-        recording_print_no_memory(recording, scratch->limit_hit);
-        return EXIT_CODE_FAILED;
-    }
+        !picture_address_fill(&shown, recording, timeline, settings, &options, scratch))
+        return recording_print_no_memory(recording, scratch->limit_hit);
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)
         return code;
     struct plan_request request;
     char plan[PLAN_TEXT];
     bool planned = planning_request(&request, settings);
-    if (!plan_sentence_find(plan, timeline, planned ? &request : NULL, NULL, scratch)) {
-        recording_print_no_memory(recording, scratch->limit_hit);
-        return EXIT_CODE_FAILED;
-    }
+    if (!plan_sentence_find(plan, timeline, planned ? &request : NULL, NULL, scratch))
+        return recording_print_no_memory(recording, scratch->limit_hit);
     options.plan = plan[0] != '\0' ? plan : NULL;
     enum chart_error error = chart_png(picture, timeline, &options, scratch);
     if (error == CHART_OK)
@@ -357,11 +353,6 @@ static bool picture_timeline(struct timeline *timeline, struct timeline_memory *
                                 &memory->beside.arena);
 }
 
-static void timeline_memory_release(struct timeline_memory *memory) {
-    arena_release(&memory->side);
-    beside_release(&memory->beside);
-}
-
 int picture_render(struct buffer *picture, struct recording *recording, const struct settings *settings,
                    uint32_t device) {
     struct arena scratch;
@@ -373,7 +364,8 @@ int picture_render(struct buffer *picture, struct recording *recording, const st
         code = picture_draw(picture, recording, &timeline, settings, &scratch);
     else
         recording_print_no_memory(recording, scratch.limit_hit);
-    timeline_memory_release(&memory);
+    arena_release(&memory.side);
+    beside_release(&memory.beside);
     arena_release(&scratch);
     return code;
 }

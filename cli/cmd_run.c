@@ -15,7 +15,7 @@ static int run_run(const struct settings *settings) {
             ending_print(&watch, pages, !alone);
         code = watch_exit_code(&watch);
     }
-    watch_release(&watch);
+    tree_release(&watch.tree);
     return code;
 }
 

@@ -22,7 +22,7 @@
 
 enum { MOST_THREADS = WHATIF_SCENARIOS_MAX };
 
-/* What the threads share. */
+/* Shared by the threads. */
 struct solving {
     struct whatif *whatif;
     size_t limit_nbytes; /* the limit for each thread */
@@ -72,15 +72,17 @@ bool scenarios_solve(struct whatif *whatif, const struct arena *scratch) {
     return !atomic_load(&solving.failed);
 }
 
-static bool device_solve(struct whatif *whatif, struct program *program, const struct recording *recording,
-                         uint32_t index, const struct settings *settings, struct arena *scratch) {
-    struct whatif_request request = {.gpu_bytes = settings->gpu_bytes,
-                                     .find_smallest = settings->find_budget,
-                                     .set = settings->set,
-                                     .n_set = settings->n_set};
-    const struct trace *trace = &recording->trace;
-    return program_init(program, trace, &trace->devices[index], scratch) &&
-           whatif_init(whatif, program, &request, scratch) && scenarios_solve(whatif, scratch);
+bool device_solve(struct whatif *whatif, struct program *program, const struct trace *trace, uint32_t device,
+                  const struct whatif_request *request, struct arena *scratch) {
+    return program_init(program, trace, &trace->devices[device], scratch) &&
+           whatif_init(whatif, program, request, scratch) && scenarios_solve(whatif, scratch);
+}
+
+struct whatif_request whatif_request_of(const struct settings *settings) {
+    return (struct whatif_request){.gpu_bytes = settings->gpu_bytes,
+                                   .find_smallest = settings->find_budget,
+                                   .set = settings->set,
+                                   .n_set = settings->n_set};
 }
 
 static uint32_t device_index(const struct trace *trace, const struct whatif *whatif) {
@@ -109,6 +111,7 @@ static bool verdicts_find(const struct verdicts **verdicts, const struct whatif 
 static bool devices_solve(struct whatif_report *report, const struct recording *recording,
                           const struct settings *settings, struct arena *scratch) {
     const struct trace *trace = &recording->trace;
+    const struct whatif_request request = whatif_request_of(settings);
     size_t n_most = trace->n_devices + (size_t)1;
     struct whatif *device = arena_alloc(scratch, n_most * sizeof *device);
     struct program *program = arena_alloc(scratch, n_most * sizeof *program);
@@ -121,7 +124,7 @@ static bool devices_solve(struct whatif_report *report, const struct recording *
         if (settings->has_device && settings->device != trace->devices[i].ordinal)
             continue;
         uint32_t nth = report->n_devices++;
-        if (!device_solve(&device[nth], &program[nth], recording, i, settings, scratch) ||
+        if (!device_solve(&device[nth], &program[nth], trace, i, &request, scratch) ||
             !whatif_lack_find(&device[nth], scratch) ||
             !verdicts_find(&verdicts[nth], &device[nth], recording, scratch))
             return false;
@@ -156,16 +159,15 @@ static struct drawing drawing_of(const struct recording *recording, const struct
 /* Draws the device that a picture of the recording would show. Returns an enum exit_code. */
 static int picture_build(struct buffer *out, const struct recording *recording,
                          const struct settings *settings, struct arena *scratch) {
+    const struct whatif_request request = whatif_request_of(settings);
     struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);
     struct program program;
     uint32_t index;
     int code;
     if (!recording_choose_device(recording, settings, &index, &code))
         return code;
-    if (whatif == NULL || !device_solve(whatif, &program, recording, index, settings, scratch)) {
-        recording_print_no_memory(recording, scratch->limit_hit);
-        return EXIT_CODE_FAILED;
-    }
+    if (whatif == NULL || !device_solve(whatif, &program, &recording->trace, index, &request, scratch))
+        return recording_print_no_memory(recording, scratch->limit_hit);
     struct drawing drawing = drawing_of(recording, whatif, index);
     return drawing_make(out, &drawing, settings, scratch);
 }

@@ -67,10 +67,7 @@ static bool device_extrapolate(struct extrapolated *device, struct sized sized[2
     const struct trace *traces[] = {&sized[0].recording.trace, &sized[1].recording.trace};
     const struct device_trace *devices[] = {first, trace_device(traces[1], first->ordinal)};
     struct program *program = arena_alloc(scratch, 2 * sizeof *program);
-    struct whatif_request request = {.gpu_bytes = settings->gpu_bytes,
-                                     .find_smallest = settings->find_budget,
-                                     .set = settings->set,
-                                     .n_set = settings->n_set};
+    const struct whatif_request request = whatif_request_of(settings);
     *device = (struct extrapolated){.ordinal = first->ordinal};
     if (devices[1] == NULL) {
         device->extrapolation.refused = "the other recording has no such device";
@@ -87,15 +84,12 @@ static bool device_extrapolate(struct extrapolated *device, struct sized sized[2
     if (!extrapolate(&device->extrapolation, &program[0], report->size[0], &program[1], report->size[1],
                      report->asked, scratch))
         return false;
-    if (settings->to_max)
-        return device->extrapolation.refused != NULL ||
-               (whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
-                               scratch) &&
-                device_largest(device, program, report, settings, scratch));
-    return device->extrapolation.refused != NULL ||
-           (whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
-                           scratch) &&
-            scenarios_solve(&device->whatif, scratch));
+    if (device->extrapolation.refused != NULL)
+        return true;
+    return whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
+                          scratch) &&
+           (settings->to_max ? device_largest(device, program, report, settings, scratch)
+                             : scenarios_solve(&device->whatif, scratch));
 }
 
 /* Extrapolates every device. False: no memory. */
@@ -112,7 +106,7 @@ static bool devices_extrapolate(struct sized sized[2], struct extrapolation_repo
     return done;
 }
 
-/* What a drawing needs, in scratch memory. */
+/* A drawing and the trace that it shows, in scratch memory. */
 struct extrapolated_drawing {
     struct device_trace device;
     struct trace trace;
@@ -157,9 +151,7 @@ static uint32_t fullest_device(const struct extrapolation_report *report) {
 }
 
 static int no_memory(const struct buffer *out, const struct sized *first, const struct arena *scratch) {
-    if (!out->refused)
-        recording_print_no_memory(&first->recording, scratch->limit_hit);
-    return EXIT_CODE_FAILED;
+    return out->refused ? EXIT_CODE_FAILED : recording_print_no_memory(&first->recording, scratch->limit_hit);
 }
 
 /* Draws the fullest device. Returns an enum exit_code. */

@@ -109,15 +109,20 @@ static void bash_print(const struct verb *const *verbs, size_t n_verbs) {
     printf("' -- \"$word\"))\n    fi\n}\ncomplete -o default -F _strata strata\n");
 }
 
-/* Prints the first line of a text in single quotes, without brackets and colons, which mean something to zsh. */
-static void zsh_text(const char *text) {
+/* Prints a text inside of single quotes, as one line. The characters `special` mean something to the shell and get a
+ * backslash; a quote becomes `quote`. */
+static void quoted_print(const char *text, const char *special, const char *quote) {
     for (; *text != '\0'; text++)
         if (*text == '\'')
-            printf("'\\''");
-        else if (strchr("[]:\\", *text) != NULL)
+            printf("%s", quote);
+        else if (strchr(special, *text) != NULL)
             printf("\\%c", *text);
         else
             putchar(*text == '\n' ? ' ' : *text);
+}
+
+static void zsh_text(const char *text) {
+    quoted_print(text, "[]:\\", "'\\''");
 }
 
 static void zsh_print(const struct verb *const *verbs, size_t n_verbs) {
@@ -143,11 +148,7 @@ static void zsh_print(const struct verb *const *verbs, size_t n_verbs) {
 }
 
 static void fish_text(const char *text) {
-    for (; *text != '\0'; text++)
-        if (*text == '\'' || *text == '\\')
-            printf("\\%c", *text);
-        else
-            putchar(*text == '\n' ? ' ' : *text);
+    quoted_print(text, "\\", "\\'");
 }
 
 static void fish_print(const struct verb *const *verbs, size_t n_verbs) {

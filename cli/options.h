@@ -92,13 +92,12 @@ struct settings {
 
     const char *set[SETS_CAPACITY]; /* whatif: settings of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    bool find_budget;   /* whatif: find the smallest budget that is enough */
-    bool to_max;        /* plan: find the largest size with --extrapolate */
-    bool plan_all;      /* plan: the page shows the plan of every device */
-    bool no_plan;       /* html, png, report, batch: make no plan */
-    uint64_t gpu_bytes; /* whatif, plan: size of the device; 0: as the recording shows it */
-    uint64_t n_ranks;   /* plan; 0: not given */
-    bool has_keep;
+    bool find_budget;      /* whatif: find the smallest budget that is enough */
+    bool to_max;           /* plan: find the largest size with --extrapolate */
+    bool plan_all;         /* plan: the page shows the plan of every device */
+    bool no_plan;          /* html, png, report, batch: make no plan */
+    uint64_t gpu_bytes;    /* whatif, plan: size of the device; 0: as the recording shows it */
+    uint64_t n_ranks;      /* plan; 0: not given */
     uint64_t keep_bytes;   /* plan: what stays free of the device, for others */
     uint32_t keep_percent; /* plan: the same in per cent; 2 by default, 0 where keep_bytes is given */
     uint32_t without;      /* plan: bits of enum plan_word */
@@ -109,12 +108,13 @@ struct settings {
     uint32_t n_rules;
     const char *config, *baseline; /* paths; NULL: none */
     bool update_baseline;
-    uint32_t check_format; /* enum check_format of cli/check/check.h */
+    bool has_keep;                        /* plan */
+    bool python_stacks, stops, no_report; /* run */
+    uint32_t check_format;                /* enum check_format of cli/check/check.h */
     uint32_t skip_steps;
 
-    uint32_t n_steps, max_entries, keep;  /* run: 5, 1,000,000, 8 by default */
-    uint64_t every_us;                    /* between two looks; run: 1 s by default, batch --watch: 5 s */
-    bool python_stacks, stops, no_report; /* run */
+    uint32_t n_steps, max_entries, keep; /* run: 5, 1,000,000, 8 by default */
+    uint64_t every_us;                   /* between two looks; run: 1 s by default, batch --watch: 5 s */
 
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;
@@ -138,7 +138,7 @@ struct verb {
     const char *name;
     enum verb_bit bit;
     const char *summary; /* one line, for the list of verbs */
-    /* what its usage calls them; NULL: it takes one snapshot */
+    /* the operands as its usage names them; NULL: it takes one snapshot */
     const char *operands;
     const char *about;                           /* a paragraph, for its own help */
     const char *examples;                        /* lines that begin with two blanks */

@@ -11,19 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The place of `value` among `words`, "peak|step|annotation". -1: it is none of them. */
-static int choice_of(const char *value, const char *words) {
-    size_t length = strlen(value);
-    for (int i = 0;; i++, words++) {
-        size_t word = strcspn(words, "|");
-        if (word == length && memcmp(words, value, length) == 0)
-            return i;
-        words += word;
-        if (*words == '\0')
-            return -1;
-    }
-}
-
 /* Stores a number in a field of 1, 4 or 8 bytes; one too large for the field (a size_t of 32 bits) becomes the largest
  * that fits. */
 static void number_store(void *field, size_t nbytes, uint64_t number) {

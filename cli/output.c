@@ -89,6 +89,17 @@ void output_hold_signals(sigset_t *before) {
     pthread_sigmask(SIG_BLOCK, &caught, before);
 }
 
+void output_wait_for_signals(const int *signals, size_t n_signals, sigset_t *waited, sigset_t *before) {
+    struct sigaction action;
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(waited);
+    sigaddset(waited, SIGCHLD);
+    for (size_t i = 0; i < n_signals; i++)
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(waited, signals[i]);
+    pthread_sigmask(SIG_BLOCK, waited, before);
+}
+
 /* ---- the target ---- */
 
 /* The length of a name without the endings that the output's ending replaces: "x.pickle.gz" becomes "x.html". Outermost

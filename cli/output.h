@@ -33,6 +33,10 @@ void output_catch_signals(void);
  * an exec.) */
 void output_restore_signals(void);
 
+/* Blocks SIGCHLD and these signals, to be taken by sigtimedwait, but not those that the parent process ignores. `waited`:
+ * what is blocked; `before`: the mask to restore. */
+void output_wait_for_signals(const int *signals, size_t n_signals, sigset_t *waited, sigset_t *before);
+
 /* Blocks the signals, so that the result can be doomed. They stay blocked until the thread's mask is `before` again. */
 void output_hold_signals(sigset_t *before);
 

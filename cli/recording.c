@@ -27,17 +27,24 @@ bool recording_open(struct recording *recording, const struct settings *settings
     return input_open(&recording->input, settings->input);
 }
 
-void recording_print_no_memory(const struct recording *recording, bool limit_hit) {
+int recording_print_no_memory(const struct recording *recording, bool limit_hit) {
     if (limit_hit)
         terminal_error(recording->input.shown, "needs more than the %s it may take; --max-memory allows more",
                        format_bytes(recording->trace.arena.limit_nbytes).text);
     else
         terminal_error(recording->input.shown, "no memory");
+    return EXIT_CODE_FAILED;
+}
+
+/* Prints that the trace has no memory. Always false. */
+static bool trace_no_memory(const struct recording *recording) {
+    (void)recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+    return false;
 }
 
 static void print_read_error(const struct recording *recording, const struct read_error *error) {
     if (error->code == READ_NO_MEMORY)
-        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+        (void)trace_no_memory(recording);
     else if (error->code == READ_IO)
         terminal_error(recording->input.shown, "cannot read: %s", strerror(error->errno_value));
     else if (error->code == READ_EMPTY)
@@ -116,10 +123,8 @@ static bool owners_apply(struct recording *recording, const struct settings *set
     for (uint32_t i = 0; i < settings->n_owners; i++) {
         const struct owner_pattern *pattern = &settings->owners[i];
         uint32_t n_frames;
-        if (!frames_tell_owner(&recording->trace, pattern->text, pattern->owner, &n_frames)) {
-            recording_print_no_memory(recording, recording->trace.arena.limit_hit);
-            return false;
-        }
+        if (!frames_tell_owner(&recording->trace, pattern->text, pattern->owner, &n_frames))
+            return trace_no_memory(recording);
         if (n_frames == 0)
             terminal_note(recording->input.shown, "--%s %s matches no file in its stacks",
                           pattern->owner == OWNER_USER ? "own" : "library", pattern->text);
@@ -130,24 +135,19 @@ static bool owners_apply(struct recording *recording, const struct settings *set
 /* Prepares the trace in this order: its id first, since that is the decoded file's; rules and patterns before
  * redaction, since they match paths; the meaning of frames last, once for all devices. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
-    if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id)) {
-        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
-        return false;
-    }
+    if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id))
+        return trace_no_memory(recording);
     recording->rules_refused = settings->rules != NULL && !rules_apply(settings->rules, &recording->trace);
     if (recording->rules_refused)
         return false;
     if (!owners_apply(recording, settings))
         return false;
-    if (!host_beside(recording)) {
-        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
-        return false;
-    }
+    if (!host_beside(recording))
+        return trace_no_memory(recording);
     if ((!settings->redact || trace_redact(&recording->trace, settings->redact_all, category_is_known)) &&
         frames_keep(&recording->trace) && annotations_keep(&recording->trace))
         return true;
-    recording_print_no_memory(recording, recording->trace.arena.limit_hit);
-    return false;
+    return trace_no_memory(recording);
 }
 
 /* Reads the one input. */
@@ -247,15 +247,11 @@ static bool series_read(struct recording *recording, const struct settings *sett
 }
 
 bool recording_read(struct recording *recording, const struct settings *settings) {
-    if (!trace_init(&recording->trace, memory_host(), settings->max_memory_nbytes)) {
-        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
-        return false;
-    }
+    if (!trace_init(&recording->trace, memory_host(), settings->max_memory_nbytes))
+        return trace_no_memory(recording);
     bool done = settings->series ? series_read(recording, settings) : input_fill(recording);
-    if (done && !diagnostics_say(&recording->trace)) {
-        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
-        return false;
-    }
+    if (done && !diagnostics_say(&recording->trace))
+        return trace_no_memory(recording);
     if (done)
         note_cut(recording);
     if (done && settings->verbose)

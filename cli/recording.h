@@ -49,5 +49,5 @@ const char *recording_kind(const struct recording *recording);
 /* Initialises memory for results of the trace, within what is left of the limit. Release it with arena_release. */
 void recording_scratch(const struct recording *recording, struct arena *scratch);
 
-/* Prints "no memory", with what to do about it. */
-void recording_print_no_memory(const struct recording *recording, bool limit_hit);
+/* Prints "no memory", with what to do about it. Returns EXIT_CODE_FAILED. */
+int recording_print_no_memory(const struct recording *recording, bool limit_hit);

@@ -5,6 +5,7 @@
 #include "cli/pipe.h"
 #include "cli/regex.h"
 #include "cli/terminal.h"
+#include "cli/units.h"
 #include "parser/fingerprint.h"
 
 #include <errno.h>
@@ -39,14 +40,6 @@ static bool rule_wrong(const struct rule_list *list, unsigned line, const char *
     return false;
 }
 
-static enum field field_by_name(const char *name) {
-    static const char *const names[FIELD_COUNT] = {"file", "function", "metadata"};
-    uint32_t i = 0;
-    while (i < FIELD_COUNT && strcmp(names[i], name) != 0)
-        i++;
-    return (enum field)i;
-}
-
 /* Takes the next word of a line, terminated in place; "" at its end. */
 static char *word_take(char **rest) {
     char *word = *rest + strspn(*rest, " \t");
@@ -65,7 +58,8 @@ static enum category category_of_rule(const char *name) {
 
 static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
     char *category = word_take(&line), *field = word_take(&line), *expression = line + strspn(line, " \t");
-    struct rule rule = {.category = category_of_rule(category), .field = field_by_name(field)};
+    int choice = choice_of(field, "file|function|metadata");
+    struct rule rule = {.category = category_of_rule(category), .field = (enum field)choice};
     if (*category == '\0' || *category == '#')
         return true;
     if (rule.category == CATEGORY_COUNT)
@@ -74,7 +68,7 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
             "not a category (parameter, gradient, optimizer_state, activation, temporary, input, "
             "autograd_detail, workspace, result, weight_copy, other)",
             category);
-    if (rule.field == FIELD_COUNT)
+    if (choice < 0)
         return rule_wrong(list, number, "not a field (file, function, metadata)", field);
     char reason[REGEX_REASON_CAPACITY];
     if (*expression == '\0' || !regex_compile(&rule.expression, expression, REG_NOSUB, reason))
@@ -228,7 +222,7 @@ static void stacks_match(struct rule_list *list, const struct trace *trace, uint
 
 /* ---- noting ---- */
 
-/* What the rules decide: the index of the first rule that matches; UINT32_MAX: none. */
+/* The index of the first rule that each stack and each context meets; UINT32_MAX: none. */
 struct verdict {
     uint32_t *of_stack;   /* [stacks.count] */
     uint32_t *of_context; /* [n_contexts] */

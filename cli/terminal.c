@@ -1,6 +1,5 @@
 #include "cli/terminal.h"
 
-#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/clock.h"
 
@@ -124,16 +123,19 @@ void progress_start(const char *file, uint64_t total_nbytes) {
     terminal.shown_us = terminal.start_us + progress_delay_us - progress_interval_us;
 }
 
+struct figure progress_left(int64_t elapsed_us, uint64_t done, uint64_t left) {
+    int64_t left_s = (int64_t)((double)elapsed_us * ((double)left / (double)done) / 1e6) + 1;
+    return format_duration(left_s * 1000000);
+}
+
 /* " of 1.5 GiB, 4 s left", or nothing where the size is unknown. */
 static void remaining_text(char *text, size_t capacity, uint64_t nbytes, int64_t elapsed_us) {
     uint64_t total = terminal.total_nbytes;
     *text = '\0';
     if (total == 0 || nbytes == 0 || nbytes > total)
         return;
-    double left_us = (double)elapsed_us * ((double)(total - nbytes) / (double)nbytes);
-    int64_t left_s = (int64_t)(left_us / 1e6) + 1;
     snprintf(text, capacity, " of %s, %s left", format_bytes(total).text,
-             format_duration(left_s * 1000000).text);
+             progress_left(elapsed_us, nbytes, total - nbytes).text);
 }
 
 void progress_report(uint64_t nbytes, uint64_t n_events) {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/format.h"
 #include "render/report/text_look.h"
 
 #include <stdbool.h>
@@ -36,6 +37,9 @@ void terminal_tame(char *to, size_t capacity, const char *text);
 void progress_start(const char *file, uint64_t total_nbytes);
 void progress_report(uint64_t nbytes, uint64_t n_events);
 void progress_end(void);
+
+/* How long `left` of a work will take where `done`, above 0, took this time: whole seconds, rounded up. */
+struct figure progress_left(int64_t elapsed_us, uint64_t done, uint64_t left);
 
 /* Shows a line that the caller has composed (no control characters). False: progress is not wanted here. */
 bool progress_show(const char *line);

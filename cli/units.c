@@ -72,6 +72,18 @@ bool position_parse(const char *text, struct position *position) {
            position_parse_time(text, position);
 }
 
+int choice_of(const char *value, const char *words) {
+    size_t length = strlen(value);
+    for (int i = 0;; i++, words++) {
+        size_t word = strcspn(words, "|");
+        if (word == length && memcmp(words, value, length) == 0)
+            return i;
+        words += word;
+        if (*words == '\0')
+            return -1;
+    }
+}
+
 bool ordinal_parse(const char *text, int32_t *ordinal) {
     uint64_t number = 0;
     bool cpu = strcmp(text, "-1") == 0, host = strcmp(text, "-2") == 0 || strcmp(text, "host") == 0;

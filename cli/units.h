@@ -34,5 +34,8 @@ struct position {
 /* Reads "500", "12.5s", "250ms", "peak", "peak-500", "oom+20". False: none of these; `*position` is unchanged. */
 bool position_parse(const char *text, struct position *position);
 
+/* The place of `value` among `words`, "peak|step|annotation". -1: it is none of them. */
+int choice_of(const char *value, const char *words);
+
 /* Reads a device's number: 0 and above, -1 for the CPU, -2 or "host" for pinned memory. False: it is none of these. */
 bool ordinal_parse(const char *text, int32_t *ordinal);

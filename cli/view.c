@@ -1,6 +1,7 @@
 #include "cli/view.h"
 
 #include "analysis/compare/highlight.h"
+#include "cli/units.h"
 #include "layout/site.h"
 
 #include <math.h>
@@ -111,7 +112,6 @@ static bool digits_parse(const char *text, const char *end, size_t most, uint64_
 
 /* Notes an end of a comparison: "s3", "r10_90", "peak". */
 static void note_end(struct view_end *end, const char *value) {
-    static const char *const moments[] = {"start", "peak", "end"};
     const char *rest = value + strlen(value), *low = strchr(value, '_');
     uint64_t event;
     *end = (struct view_end){VIEW_END_NONE, 0, 0, 0};
@@ -120,11 +120,9 @@ static void note_end(struct view_end *end, const char *value) {
     else if (value[0] == 'r' && low != NULL && digits_parse(value + 1, low, 10, &end->from) &&
              digits_parse(low + 1, rest, 10, &end->to))
         end->kind = VIEW_END_RANGE;
-    else if (value[0] == 'e' && digits_parse(value + 1 + (value[1] == '-'), rest, 10, &event))
+    else if (choice_of(value, "start|peak|end") >= 0 ||
+             (value[0] == 'e' && digits_parse(value + 1 + (value[1] == '-'), rest, 10, &event)))
         end->kind = VIEW_END_MOMENT;
-    for (uint32_t i = 0; i < sizeof moments / sizeof moments[0]; i++)
-        if (strcmp(value, moments[i]) == 0)
-            end->kind = VIEW_END_MOMENT;
 }
 
 static void note_selected(struct picture_view *view, const char *value) {
@@ -135,10 +133,8 @@ static void note_selected(struct picture_view *view, const char *value) {
 }
 
 static void note_by(struct picture_view *view, const char *value) {
-    static const char *const names[] = {"age", "category", "stream", "pool", "segments"};
-    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(value, names[i]) == 0)
-            view->by = (enum view_by)i;
+    int by = choice_of(value, "age|category|stream|pool|segments");
+    view->by = by >= 0 ? (enum view_by)by : view->by;
 }
 
 static void note_map(struct picture_view *view, const char *value) {
@@ -148,16 +144,8 @@ static void note_map(struct picture_view *view, const char *value) {
             view->map_order = (enum map_order)i;
 }
 
-static bool names_a_moment(const char *name) {
-    static const char *const names[] = {"window", "range", "selected", "focus", "at"};
-    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 void view_note(struct picture_view *view, const char *name, const char *value) {
-    view->names_moment = view->names_moment || names_a_moment(name);
+    view->names_moment |= choice_of(name, "window|range|selected|focus|at") >= 0;
     if (strcmp(name, "window") == 0)
         view->has_window = pair_parse(value, &view->from, &view->to);
     else if (strcmp(name, "range") == 0)

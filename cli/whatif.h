@@ -8,6 +8,13 @@
 /* Solves all scenarios, each by a thread. False: no memory. */
 bool scenarios_solve(struct whatif *whatif, const struct arena *scratch);
 
+/* The request of the command line. */
+struct whatif_request whatif_request_of(const struct settings *settings);
+
+/* Makes the program of a device and solves all scenarios of the request. False: no memory. */
+bool device_solve(struct whatif *whatif, struct program *program, const struct trace *trace, uint32_t device,
+                  const struct whatif_request *request, struct arena *scratch);
+
 /* One device that is drawn. */
 struct drawing {
     const struct recording *recording; /* the recording whose memory limit holds */

@@ -76,11 +76,11 @@ static struct batch_file *search_note(struct search *search, const char *path) {
     return file;
 }
 
-/* Adds a file. One of another shard is noted by its name only: `status` may be NULL then. */
+/* Adds a file. One of another shard is noted by its name only; `status` NULL: it is known to be of another. */
 static void search_add(struct search *search, const char *path, const struct stat *status, bool named) {
     struct batch_file *file = search_note(search, path);
     names_read(search->batch, file, search->pattern);
-    if (!shard_has(search->batch, file->input)) {
+    if (status == NULL || !shard_has(search->batch, file->input)) {
         file->state = BATCH_ELSEWHERE;
         return;
     }

@@ -70,8 +70,7 @@ static bool add_settings(struct json_writer *json, const struct source *source, 
         trace->devices[device].n_events > REPLAY_EVENTS_AT_ONCE)
         return true;
     struct whatif *whatif = arena_alloc(arena, sizeof *whatif);
-    if (whatif == NULL || !program_init(&program, trace, &trace->devices[device], arena) ||
-        !whatif_init(whatif, &program, &request, arena) || !scenarios_solve(whatif, arena))
+    if (whatif == NULL || !device_solve(whatif, &program, trace, device, &request, arena))
         return false;
     json_array(json, "settings", JSON_LINES);
     for (uint32_t i = 0; i < whatif->n_scenarios; i++) {

@@ -311,7 +311,7 @@ static void export_unlink(struct batch *batch, const char *sidecar) {
     int n_stem = (int)(strlen(sidecar) - strlen(sidecar_ending));
     for (unsigned kind = 0; kind < EXPORT_KINDS; kind++) {
         const char *known = export_kind_name(kind);
-        if (n_name == strlen(known) && memcmp(name, known, n_name) == 0)
+        if (name != NULL && n_name == strlen(known) && memcmp(name, known, n_name) == 0)
             unlink(batch_text(batch, "%.*s%s", n_stem, sidecar, export_kind_ending(kind)));
     }
     cJSON_Delete(document);

@@ -1,6 +1,5 @@
 #include "cli/batch/batch_workers.h"
 
-#include "base/format.h"
 #include "cli/batch/batch_convert.h"
 #include "cli/batch/batch_store.h"
 #include "cli/clock.h"
@@ -64,11 +63,9 @@ static void progress_tell(struct progress *progress) {
     char left[64] = "", text[256];
     int64_t now = clock_us();
     uint64_t done_nbytes = progress->done_nbytes;
-    if (done_nbytes != 0 && done_nbytes < progress->nbytes) {
-        double share = (double)(progress->nbytes - done_nbytes) / (double)done_nbytes;
-        int64_t left_s = (int64_t)((double)(now - progress->start_us) * share / 1e6) + 1;
-        snprintf(left, sizeof left, ", %s left", format_duration(left_s * 1000000).text);
-    }
+    if (done_nbytes != 0 && done_nbytes < progress->nbytes)
+        snprintf(left, sizeof left, ", %s left",
+                 progress_left(now - progress->start_us, done_nbytes, progress->nbytes - done_nbytes).text);
     snprintf(text, sizeof text, "%s of %s files, %s of %s%s", format_count(progress->n_done).text,
              format_count(progress->n_files).text, format_bytes(done_nbytes).text,
              format_bytes(progress->nbytes).text, left);
@@ -104,10 +101,10 @@ static uint64_t file_reservation(const struct pool *pool, const struct batch_fil
 /* Runs the process of one file. What it writes to standard error becomes the reason. */
 __attribute__((noreturn)) static void worker_main(const struct pool *pool, const struct worker *worker,
                                                   pid_t parent) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody needs an orphan's results */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody takes the results of a worker without its parent */
     if (getppid() != parent)
         _exit(CONVERT_FAILED);
-    setpgid(0, 0); /* the terminal's Ctrl-C goes to the parent, who tells us */
+    setpgid(0, 0); /* the terminal's Ctrl-C reaches the parent only, which kills its workers */
     if (dup2(worker->log, STDERR_FILENO) < 0)
         _exit(CONVERT_FAILED);
     pthread_sigmask(SIG_SETMASK, &pool->before, NULL);
@@ -295,17 +292,10 @@ static int pool_loop(struct pool *pool) {
     return number;
 }
 
-/* Blocks the signals that ask us to stop: pool_wait takes them, unless whoever started us wants them ignored. */
+/* Blocks the signals that ask the batch to stop; pool_wait takes them. */
 static void pool_block_signals(struct pool *pool) {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action;
-    signal(SIGCHLD, SIG_DFL);
-    sigemptyset(&pool->waited);
-    sigaddset(&pool->waited, SIGCHLD);
-    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++)
-        if (sigaction(stops[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&pool->waited, stops[i]);
-    pthread_sigmask(SIG_BLOCK, &pool->waited, &pool->before);
+    output_wait_for_signals(stops, sizeof stops / sizeof stops[0], &pool->waited, &pool->before);
 }
 
 static int larger_first(const void *a, const void *b) {

@@ -4,6 +4,7 @@
 
 #include "analysis/findings/figures.h"
 #include "base/buffer.h"
+#include "base/format.h"
 #include "cli/check/rule.h"
 #include "cli/recording.h"
 
@@ -61,7 +62,6 @@ struct check_file {
     struct figures figures;
     struct check_site *sites; /* by falling bytes */
     uint32_t n_sites;
-    bool sites_cut;
 };
 
 void check_file_release(struct check_file *file);
@@ -85,6 +85,9 @@ void check_spread_judge(struct check_file *files, uint32_t n_files);
 
 /* Sets the file's status to the worst of its verdicts. */
 void check_file_settle(struct check_file *file);
+
+/* A figure of the rule's metric, or its limit: "76.2 GiB", "3", "9.52 %". */
+struct figure check_figure(const struct rule *rule, uint64_t figure);
 
 /* ---- baseline.c ---- */
 

@@ -37,7 +37,6 @@ struct subject {
 static void sites_keep(struct check_file *file, const struct subject *subject) {
     const struct trace *trace = subject->timeline.trace;
     uint32_t count = subject->n_groups < SITES_MOST ? subject->n_groups : SITES_MOST;
-    file->sites_cut = count < subject->n_groups;
     file->sites = memory_alloc(count, sizeof *file->sites);
     file->n_sites = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -54,26 +53,22 @@ static void sites_keep(struct check_file *file, const struct subject *subject) {
 
 /* ---- sites of a moment ---- */
 
-static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
-    struct moment_sites *sites =
-        moment == subject->figures->peak_moment ? &subject->at_peak : &subject->at_other;
-    if (sites->n_asked != 0 && sites->moment == moment)
-        return sites;
-    arena_release(&sites->arena);
-    moment_sites_begin(sites, &subject->arena);
-    sites->moment = moment;
-    sites->groups = subject->groups;
-    sites->n_groups = subject->n_groups;
-    if (moment != subject->figures->peak_moment &&
-        !groups_at(subject->shown, moment, GROUP_BY_SITE, &sites->arena, &sites->groups, &sites->n_groups))
-        return NULL;
-    return sites;
-}
-
 /* Bytes of the sites at a moment whose "file:line" matches the pattern. False: no memory. */
 static bool sites_sum(struct subject *subject, uint32_t moment, const char *pattern, uint64_t *bytes) {
-    struct moment_sites *sites = sites_at(subject, moment);
-    return sites != NULL && moment_sites_sum(sites, subject->timeline.trace, pattern, bytes);
+    bool at_peak = moment == subject->figures->peak_moment;
+    struct moment_sites *sites = at_peak ? &subject->at_peak : &subject->at_other;
+    if (sites->by_name == NULL || sites->moment != moment) {
+        struct group *groups = subject->groups;
+        uint32_t n_groups = subject->n_groups;
+        arena_release(&sites->arena);
+        moment_sites_begin(sites, &subject->arena);
+        if ((!at_peak &&
+             !groups_at(subject->shown, moment, GROUP_BY_SITE, &sites->arena, &groups, &n_groups)) ||
+            !moment_sites_name(sites, subject->timeline.trace, moment, groups, n_groups))
+            return false;
+    }
+    *bytes = moment_sites_sum(sites, pattern);
+    return true;
 }
 
 /* ---- one rule ---- */
@@ -201,7 +196,7 @@ static bool part_measure(struct subject *subject, struct check_verdict *verdict)
     return bytes_at(subject, verdict->rule, moment, &verdict->actual);
 }
 
-/* For kinds that the report calls clear or not judged, the answer is the same. */
+/* Could findings of this kind be judged? The answer is the report's, which calls such kinds clear or not judged. */
 static bool finding_is_judged(const struct verdicts *verdicts, enum finding_kind kind) {
     switch (kind) {
     case FINDING_LEAK:
@@ -213,7 +208,7 @@ static bool finding_is_judged(const struct verdicts *verdicts, enum finding_kind
     }
 }
 
-/* False: the lines do not say it. */
+/* Finds the bytes of the rule's part of a server's budget. False: the log has no line with it. */
 static bool budget_part_of(const struct subject *subject, const struct rule *rule, uint64_t *bytes) {
     struct budget budget;
     budget_of(&budget, subject->timeline.device);
@@ -256,25 +251,22 @@ static uint64_t share_of(uint64_t part, uint64_t whole) {
 
 static bool measure(struct subject *subject, const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
+    const struct figures *figures = &file->figures;
     verdict->has_actual = true;
     switch (rule->metric) {
-    case METRIC_PEAK: verdict->actual = file->figures.peak; break;
-    case METRIC_RESERVED: verdict->actual = file->figures.reserved; break;
-    case METRIC_END: verdict->actual = file->figures.end; break;
-    case METRIC_GROWTH: verdict->actual = file->figures.growth; break;
+    case METRIC_PEAK: verdict->actual = figures->peak; break;
+    case METRIC_RESERVED: verdict->actual = figures->reserved; break;
+    case METRIC_END: verdict->actual = figures->end; break;
+    case METRIC_GROWTH: verdict->actual = figures->growth; break;
     case METRIC_GAP:
-        verdict->actual =
-            rule_is_share(rule) ? share_of(file->figures.gap, file->figures.reserved) : file->figures.gap;
+        verdict->actual = rule_is_share(rule) ? share_of(figures->gap, figures->reserved) : figures->gap;
         break;
-    case METRIC_OOM: verdict->actual = file->figures.ooms; break;
-    case METRIC_TRUST: verdict->actual = file->figures.doubt == NULL; break;
+    case METRIC_OOM: verdict->actual = figures->ooms; break;
+    case METRIC_TRUST: verdict->actual = figures->doubt == NULL; break;
+    case METRIC_BUDGET: budget_measure(subject, verdict); break;
+    case METRIC_FINDING: finding_measure(subject, verdict); break;
     case METRIC_CATEGORY:
     case METRIC_SITE: verdict->has_actual = false; return part_measure(subject, verdict);
-    case METRIC_FINDING:
-        verdict->has_actual = false;
-        finding_measure(subject, verdict);
-        break;
-    case METRIC_BUDGET: budget_measure(subject, verdict); break;
     case METRIC_SPREAD:
     case METRICS: verdict->has_actual = false; break; /* known when all files are */
     }
@@ -336,22 +328,27 @@ static void limit_find(const struct check_file *file, const struct check_plan *p
         doubt(verdict, "the baseline does not have this figure of this file");
 }
 
+struct figure check_figure(const struct rule *rule, uint64_t figure) {
+    struct figure text;
+    if (rule->metric == METRIC_OOM || rule->metric == METRIC_FINDING)
+        return format_count(figure);
+    if (!rule_is_share(rule))
+        return format_bytes(figure);
+    snprintf(text.text, sizeof text.text, "%u.%02u %%", (unsigned)(figure / 10000),
+             (unsigned)(figure / 100 % 100));
+    return text;
+}
+
 /* "76.2 GiB is not < 75 GiB" */
 static void broken_say(const struct check_file *file, struct check_verdict *verdict) {
     static const char *const signs[] = {"<", "<=", "=", ">=", ">"};
     const struct rule *rule = verdict->rule;
-    bool counted = rule->metric == METRIC_OOM || rule->metric == METRIC_FINDING;
-    struct figure actual = counted ? format_count(verdict->actual) : format_bytes(verdict->actual);
-    struct figure limit = counted ? format_count(verdict->limit) : format_bytes(verdict->limit);
+    struct figure actual = check_figure(rule, verdict->actual), limit = check_figure(rule, verdict->limit);
     verdict->status = CHECK_BROKEN;
     if (rule->metric == METRIC_TRUST)
         snprintf(verdict->reason, sizeof verdict->reason, "the recording is not complete: %.100s",
                  file->figures.doubt);
-    else if (rule_is_share(rule))
-        snprintf(verdict->reason, sizeof verdict->reason, "%u.%02u %% is not %s %u.%02u %%",
-                 (unsigned)(verdict->actual / 10000), (unsigned)(verdict->actual / 100 % 100),
-                 signs[rule->op], (unsigned)(verdict->limit / 10000), (unsigned)(verdict->limit / 100 % 100));
-    else if (strcmp(actual.text, limit.text) == 0)
+    else if (!rule_is_share(rule) && strcmp(actual.text, limit.text) == 0)
         snprintf(verdict->reason, sizeof verdict->reason, "%s bytes is not %s %s bytes",
                  format_count(verdict->actual).text, signs[rule->op], format_count(verdict->limit).text);
     else
@@ -365,7 +362,7 @@ static void compare(const struct check_file *file, struct check_verdict *verdict
         broken_say(file, verdict);
 }
 
-/* A log says levels, and not all of them. */
+/* Can a log answer this rule? It has levels only, and not all of them. */
 static bool log_says(const struct subject *subject, const struct rule *rule) {
     struct levels levels;
     uint64_t bytes;
@@ -466,7 +463,7 @@ static void recording_judge(struct check_file *file, const struct recording *rec
     arena_release(&subject.arena);
 }
 
-/* After recording_read has failed, and said so. */
+/* Why recording_read has failed, which it has printed. */
 static const char *why_unread(const struct recording *recording) {
     if (recording->rules_refused)
         return "it was not judged: the rules of --rules cannot be used";

@@ -19,10 +19,6 @@ static const char *status_name(enum check_status status) {
     return names[status];
 }
 
-static const char *reason_of(const struct check_verdict *verdict) {
-    return verdict->reason[0] != '\0' ? verdict->reason : "held";
-}
-
 /* The site that a broken rule points at: the one that has grown most since the baseline, or without one the largest.
  * NULL: none. */
 static const struct check_site *site_of(const struct check_file *file, const struct check_plan *plan) {
@@ -40,19 +36,13 @@ static const struct check_site *site_of(const struct check_file *file, const str
     return best;
 }
 
-/* Appends a figure: "76.2 GiB", "3", "9.52 %", "complete". */
-static void figure_add(struct buffer *out, const struct check_verdict *verdict, bool known, uint64_t figure) {
-    enum metric metric = verdict->rule->metric;
-    if (!known)
-        buffer_add_text(out, "not known");
-    else if (metric == METRIC_TRUST)
-        buffer_add_text(out, figure != 0 ? "complete" : "not complete");
-    else if (rule_is_share(verdict->rule))
-        buffer_printf(out, "%u.%02u %%", (unsigned)(figure / 10000), (unsigned)(figure / 100 % 100));
-    else if (metric == METRIC_OOM || metric == METRIC_FINDING)
-        buffer_add_text(out, format_count(figure).text);
-    else
-        buffer_add_text(out, format_bytes(figure).text);
+/* Appends what was measured: "76.2 GiB", "3", "9.52 %", "complete". */
+static void actual_add(struct buffer *out, const struct check_verdict *verdict) {
+    buffer_add_text(out, !verdict->has_actual ? "not known"
+                         : verdict->rule->metric != METRIC_TRUST
+                             ? check_figure(verdict->rule, verdict->actual).text
+                         : verdict->actual != 0 ? "complete"
+                                                : "not complete");
 }
 
 /* ---- text ---- */
@@ -95,7 +85,7 @@ static void file_text(struct buffer *out, const struct check_file *file, const s
         buffer_printf(out, "  %-9s ", status_name(verdict->status));
         plain_add(out, verdict->rule->text);
         buffer_add_text(out, "  (");
-        figure_add(out, verdict, verdict->has_actual, verdict->actual);
+        actual_add(out, verdict);
         buffer_add_text(out, ")");
         if (verdict->reason[0] != '\0')
             buffer_printf(out, ": %s", verdict->reason);
@@ -220,7 +210,7 @@ void check_write_summary(struct buffer *out, const struct check_file *files, uin
             buffer_add_text(out, " | ");
             code_add(out, verdict->rule->text);
             buffer_printf(out, " | %s | ", status_name(verdict->status));
-            figure_add(out, verdict, verdict->has_actual, verdict->actual);
+            actual_add(out, verdict);
             buffer_printf(out, " | %s |\n", verdict->reason);
         }
     }
@@ -272,7 +262,7 @@ static void verdict_junit(struct buffer *out, const struct check_file *file,
         buffer_add_text(out, "/>\n");
     else
         case_end(out, verdict->status == CHECK_BROKEN ? "failure" : "error", status_name(verdict->status),
-                 reason_of(verdict));
+                 verdict->reason);
 }
 
 struct counts {

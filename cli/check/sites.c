@@ -33,21 +33,25 @@ static int names_compare(const void *a, const void *b) {
     return strcmp(((const struct named_site *)a)->name, ((const struct named_site *)b)->name);
 }
 
-static bool sites_name(struct moment_sites *sites, const struct trace *trace) {
-    struct named_site *named = arena_column(&sites->arena, sites->n_groups, sizeof *named);
-    for (uint32_t i = 0; named != NULL && i < sites->n_groups; i++) {
+bool moment_sites_name(struct moment_sites *sites, const struct trace *trace, uint32_t moment,
+                       const struct group *groups, uint32_t n_groups) {
+    struct named_site *named = arena_column(&sites->arena, n_groups, sizeof *named);
+    for (uint32_t i = 0; named != NULL && i < n_groups; i++) {
         char name[SITE_NAME];
-        rule_site_name(trace, sites->groups[i].site, name, sizeof name);
+        rule_site_name(trace, groups[i].site, name, sizeof name);
         char *own = arena_alloc(&sites->arena, strlen(name) + 1);
         if (own == NULL)
             return false;
         memcpy(own, name, strlen(name) + 1);
-        named[i] = (struct named_site){own, sites->groups[i].bytes};
+        named[i] = (struct named_site){own, groups[i].bytes};
     }
-    if (named != NULL)
-        qsort(named, sites->n_groups, sizeof *named, names_compare);
+    if (named == NULL)
+        return false;
+    qsort(named, n_groups, sizeof *named, names_compare);
+    sites->moment = moment;
+    sites->n = n_groups;
     sites->by_name = named;
-    return named != NULL;
+    return true;
 }
 
 /* Bytes of a pattern before its first special character, with the terminator if it has none: all matching names begin so. */
@@ -57,29 +61,12 @@ static size_t pattern_prefix(const char *pattern) {
 }
 
 /* Names with equal beginnings are adjacent. */
-static uint64_t named_sum(const struct moment_sites *sites, const char *pattern) {
+uint64_t moment_sites_sum(const struct moment_sites *sites, const char *pattern) {
     size_t prefix = pattern_prefix(pattern);
-    uint32_t low = SEARCH(0, sites->n_groups, i, strncmp(sites->by_name[i].name, pattern, prefix) < 0);
+    uint32_t low = SEARCH(0, sites->n, i, strncmp(sites->by_name[i].name, pattern, prefix) < 0);
     uint64_t bytes = 0;
-    for (uint32_t i = low; i < sites->n_groups && strncmp(sites->by_name[i].name, pattern, prefix) == 0; i++)
+    for (uint32_t i = low; i < sites->n && strncmp(sites->by_name[i].name, pattern, prefix) == 0; i++)
         if (fnmatch(pattern, sites->by_name[i].name, 0) == 0)
             bytes += sites->by_name[i].bytes;
     return bytes;
-}
-
-static uint64_t unnamed_sum(const struct moment_sites *sites, const struct trace *trace,
-                            const char *pattern) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < sites->n_groups; i++)
-        if (rule_site_meets(trace, sites->groups[i].site, pattern))
-            bytes += sites->groups[i].bytes;
-    return bytes;
-}
-
-bool moment_sites_sum(struct moment_sites *sites, const struct trace *trace, const char *pattern,
-                      uint64_t *bytes) {
-    if (++sites->n_asked == 2 && !sites_name(sites, trace))
-        return false;
-    *bytes = sites->by_name != NULL ? named_sum(sites, pattern) : unnamed_sum(sites, trace, pattern);
-    return true;
 }

@@ -14,13 +14,11 @@ struct named_site {
     uint64_t bytes;
 };
 
-/* The call sites of one moment; sorted by name too, from the second question on. */
+/* The call sites of one moment. */
 struct moment_sites {
     struct arena arena;
-    uint32_t moment;
-    struct group *groups; /* by site, of whoever asks */
-    uint32_t n_groups, n_asked;
-    struct named_site *by_name; /* [n_groups]; NULL: not yet */
+    uint32_t moment, n;
+    struct named_site *by_name; /* [n], sorted; NULL: not found yet */
 };
 
 /* "attention.py:88": the name of a site in a rule's pattern and in a baseline; cut at `capacity`, with its terminator. */
@@ -32,7 +30,9 @@ bool rule_site_meets(const struct trace *trace, uint32_t frame, const char *patt
 /* Empties `sites` without releasing anything; its memory counts as the parent's. Release it by arena_release. */
 void moment_sites_begin(struct moment_sites *sites, struct arena *parent);
 
-/* Bytes of the sites whose name matches the pattern (fnmatch). One question walks all sites; naming and sorting them
- * pays from the second on, when O(log sites + matches). False: no memory, `bytes` unchanged. */
-bool moment_sites_sum(struct moment_sites *sites, const struct trace *trace, const char *pattern,
-                      uint64_t *bytes);
+/* Names and sorts the sites of groups at a moment. False: no memory. O(groups log groups). */
+bool moment_sites_name(struct moment_sites *sites, const struct trace *trace, uint32_t moment,
+                       const struct group *groups, uint32_t n_groups);
+
+/* Bytes of the sites whose name matches the pattern (fnmatch). O(log sites + names that begin like the pattern). */
+uint64_t moment_sites_sum(const struct moment_sites *sites, const char *pattern);

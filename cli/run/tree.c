@@ -17,10 +17,6 @@ enum {
     REREAD_SCANS = 60       /* another process may have got the id by then */
 };
 
-void tree_init(struct tree *tree, int32_t self) {
-    *tree = (struct tree){.self = self};
-}
-
 /* ---- files of /proc ---- */
 
 static bool file_read(const char *path, char *text, size_t capacity) {

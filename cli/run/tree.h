@@ -29,8 +29,9 @@ struct process {
     struct growth *growth; /* ours only */
 };
 
+/* Starts as {.self = our own process id}. */
 struct tree {
-    int32_t self, helper; /* `helper`: a child of ours that is not counted; 0: none */
+    int32_t self, helper; /* neither is counted; `helper`: a child of ours, 0: none */
     /* by rising pid; those that are not ours are kept, so that each is read only once */
     struct process *processes;
     uint32_t n, capacity, n_scans;
@@ -39,11 +40,8 @@ struct tree {
     struct process largest;         /* when most_bytes was reached; without growth */
     struct process gone[TREE_GONE]; /* the largest of those that ended; with growth */
     uint32_t n_gone;
-    uint32_t next_share; /* whose proportional share is read next */
+    uint32_t next_share; /* index of the process whose proportional share is read next */
 };
-
-/* Starts a tree; `self` is our own process id, which is not counted. */
-void tree_init(struct tree *tree, int32_t self);
 
 /* Reads /proc. `now_us` rises. Without memory, or without /proc, the tree stays as it was. O(processes log processes),
  * and reads a file for each of ours and for each new one. */

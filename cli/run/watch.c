@@ -210,17 +210,6 @@ static void signal_take(struct watch *watch, const siginfo_t *info) {
         raise(SIGSTOP);
 }
 
-static void signals_block(sigset_t *waited, sigset_t *before) {
-    struct sigaction action;
-    signal(SIGCHLD, SIG_DFL);
-    sigemptyset(waited);
-    sigaddset(waited, SIGCHLD);
-    for (size_t i = 0; i < N_PASSED_ON; i++)
-        if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(waited, passed_on[i]);
-    pthread_sigmask(SIG_BLOCK, waited, before);
-}
-
 /* ---- the whole ---- */
 
 static void watch_until_end(struct watch *watch, const sigset_t *waited) {
@@ -247,11 +236,11 @@ static void watch_until_end(struct watch *watch, const sigset_t *waited) {
 
 int watch_run(struct watch *watch) {
     sigset_t waited, before;
-    tree_init(&watch->tree, (int32_t)getpid());
+    watch->tree = (struct tree){.self = (int32_t)getpid()};
     cgroup_init(&watch->cgroup);
     watch->begin_us = clock_us();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    signals_block(&waited, &before);
+    output_wait_for_signals(passed_on, N_PASSED_ON, &waited, &before);
     int code = command_start(watch, &before);
     if (code == 0) {
         watch->devices = devices_begin(&watch->tree.helper, watch->folder, watch->settings->every_us);
@@ -266,8 +255,4 @@ int watch_run(struct watch *watch) {
 
 int watch_exit_code(const struct watch *watch) {
     return WIFSIGNALED(watch->status) ? 128 + WTERMSIG(watch->status) : WEXITSTATUS(watch->status);
-}
-
-void watch_release(struct watch *watch) {
-    tree_release(&watch->tree);
 }

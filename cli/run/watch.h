@@ -31,10 +31,8 @@ struct watch {
 };
 
 /* Starts the command and returns when it has ended. `watch` starts with settings and folder. Returns 0, or the exit
- * code where it cannot be started (printed): 127 not found, 126 otherwise. Release `watch` in both cases. */
+ * code where it cannot be started (printed): 127 not found, 126 otherwise. Release watch->tree in both cases. */
 int watch_run(struct watch *watch);
 
 /* The exit code that a shell gives: the command's own, or 128 plus the signal. */
 int watch_exit_code(const struct watch *watch);
-
-void watch_release(struct watch *watch);
