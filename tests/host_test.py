@@ -214,7 +214,7 @@ class Host(unittest.TestCase):
         found = [finding for finding in gpu["findings"] if finding["kind"] == "offloaded"]
         self.assertEqual(gpu["judged"]["steps"], 4)
         self.assertEqual([finding["title"] for finding in found],
-                         ["24 allocations (84 MiB) of model.py:12 forward are offloaded: pinned host memory of the same bytes is made by offload.py:12 to_host"])
+                         ["24 allocations (84 MiB) of model.py:12 forward are offloaded: pinned host memory of the same size is made by offload.py:12 to_host"])
         self.assertIn("within the same step", found[0]["detail"])
         self.assertEqual((found[0]["severity"], found[0]["site"], found[0]["bytes"], found[0]["count"]), ("info", "model.py:12 forward", 6 << 20, 1))
         for words in (("report",), ("report", "--markdown")):

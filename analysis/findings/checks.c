@@ -3,8 +3,14 @@
 #include "analysis/findings/verdicts.h"
 #include "base/numbers.h"
 
-static const enum finding_kind kinds[] = {FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER, FINDING_KEPT_PER_LAYER,
-                                          FINDING_FRAGMENTATION, FINDING_RETRY_FLUSH};
+static const struct {
+    enum finding_kind kind;
+    const char *fault; /* as a sentence about a check that was not judged begins */
+} checks[] = {{FINDING_GRADIENTS_KEPT, "Gradients that are kept: "},
+              {FINDING_HELD_OVER, "Results that are held: "},
+              {FINDING_KEPT_PER_LAYER, "What each layer keeps: "},
+              {FINDING_FRAGMENTATION, "Fragmentation: "},
+              {FINDING_RETRY_FLUSH, "Cache given back to serve a request: "}};
 
 const char *check_state_name(enum check_state state) {
     static const char *const names[] = {
@@ -16,7 +22,7 @@ uint32_t verdicts_checks(const struct verdicts *verdicts) {
     const struct timeline *timeline = verdicts->timeline;
     return !trace_has_allocations(timeline->trace) || timeline->device->n_events == 0
                ? 0
-               : (uint32_t)(sizeof kinds / sizeof kinds[0]);
+               : (uint32_t)(sizeof checks / sizeof *checks);
 }
 
 static bool is_found(const struct verdicts *verdicts, enum finding_kind kind) {
@@ -40,7 +46,7 @@ static void say_reserved(struct words *words, const struct timeline *timeline) {
                          : ".");
 }
 
-/* A leak that has been reported is not reported again under another name. */
+/* Begins a sentence, which excepts a leak that has been reported: it is not reported again under another name. */
 static void say_besides(struct words *words, const struct verdicts *verdicts, const char *alone,
                         const char *behind) {
     bool blamed = is_found(verdicts, FINDING_LEAK) || is_found(verdicts, FINDING_GROWING_BUFFER);
@@ -77,39 +83,30 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
 /* Why the fault could not have been seen. */
 static const char *obstacle(const struct verdicts *verdicts, enum finding_kind kind) {
     enum stack_kind stacks = verdicts->runs.stacks;
-    uint32_t n = verdicts->turns.count;
-    if (verdicts->runs.n_allocations == 0 && kind <= FINDING_KEPT_PER_LAYER)
-        return kind == FINDING_GRADIENTS_KEPT ? "Gradients that are kept: no allocation was recorded."
-               : kind == FINDING_HELD_OVER    ? "Results that are held: no allocation was recorded."
-                                              : "What each layer keeps: no allocation was recorded.";
-    switch (kind) {
-    case FINDING_GRADIENTS_KEPT:
-        return stacks == STACKS_NONE ? "Gradients that are kept: no stacks were recorded."
-               : n < 2               ? "Gradients that are kept: it takes two steps to see them."
-               : verdicts->findings.gradients_unsure
-                   ? "Gradients that are kept: backward may add to gradients that are older than the "
-                     "recording. Record from before the first step to see them."
-                   : "Gradients that are kept: no gradient was recognised before a later forward.";
-    case FINDING_HELD_OVER:
-        return stacks == STACKS_NONE ? "Results that are held: no stacks were recorded."
-                                     : "Results that are held: it takes two steps to see them.";
-    case FINDING_KEPT_PER_LAYER:
-        return stacks == STACKS_NONE     ? "What each layer keeps: no stacks were recorded."
-               : stacks == STACKS_NATIVE ? "What each layer keeps: this needs Python stacks."
-               : verdicts->turns.source == TURNS_BACKWARD || phase_runs_has(&verdicts->runs, SIDE_BACKWARD)
-                   ? "What each layer keeps: the forward before the backward is not in the recording."
-                   : "What each layer keeps: no forward with a backward was recorded.";
-    case FINDING_FRAGMENTATION: return "Fragmentation: reserved memory over time is not known.";
-    default:
+    if (kind == FINDING_FRAGMENTATION)
+        return "reserved memory over time is not known.";
+    if (kind == FINDING_RETRY_FLUSH)
         return verdicts->timeline->device->n_segment_events == 0
-                   ? "Cache given back to serve a request: no segment event was recorded."
-                   : "Cache given back to serve a request: backward has no stacks, so the requests cannot be "
-                     "identified.";
-    }
+                   ? "no segment event was recorded."
+                   : "backward has no stacks, so the requests cannot be identified.";
+    if (verdicts->runs.n_allocations == 0)
+        return "no allocation was recorded.";
+    if (stacks == STACKS_NONE)
+        return "no stacks were recorded.";
+    if (kind == FINDING_KEPT_PER_LAYER)
+        return stacks == STACKS_NATIVE ? "this needs Python stacks."
+               : verdicts->turns.source == TURNS_BACKWARD || phase_runs_has(&verdicts->runs, SIDE_BACKWARD)
+                   ? "the forward before the backward is not in the recording."
+                   : "no forward with a backward was recorded.";
+    return kind == FINDING_HELD_OVER || verdicts->turns.count < 2 ? "it takes two steps to see them."
+           : verdicts->findings.gradients_unsure ? "backward may add to gradients that are older than the "
+                                                   "recording. Record from before the first "
+                                                   "step to see them."
+                                                 : "no gradient was recognised before a later forward.";
 }
 
 struct check verdicts_check(const struct verdicts *verdicts, uint32_t index, char *text, uint32_t capacity) {
-    enum finding_kind kind = kinds[index];
+    enum finding_kind kind = checks[index].kind;
     struct check check = {kind, CHECK_NOT_JUDGED, verdicts->findings.looked[kind]};
     struct words words = {text, capacity, 0};
     if (is_found(verdicts, kind))
@@ -118,8 +115,10 @@ struct check verdicts_check(const struct verdicts *verdicts, uint32_t index, cha
         check.state = CHECK_CLEAR;
     if (check.state == CHECK_CLEAR)
         say_clear(&words, verdicts, check);
-    else if (check.state == CHECK_NOT_JUDGED)
+    if (check.state == CHECK_NOT_JUDGED) {
+        words_say(&words, checks[index].fault);
         words_say(&words, obstacle(verdicts, kind));
+    }
     words_end(&words);
     return check;
 }

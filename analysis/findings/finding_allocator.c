@@ -302,7 +302,7 @@ void finding_fragmentation_find(struct finder *finder) {
 void finding_fragmentation_title(struct telling *telling) {
     const uint64_t *figure = telling->finding->figure;
     if (telling->finding->variant == 1)
-        TELL(telling, "%b are reserved and not in use, yet %b could not be had", figure[0], figure[2]);
+        TELL(telling, "%b are reserved and not in use, yet %b could not be allocated", figure[0], figure[2]);
     else
         TELL(telling, "%b were reserved and not in use", figure[0]);
 }

@@ -15,6 +15,7 @@
 #include "analysis/findings/finder.h"
 #include "analysis/findings/gradients_made.h"
 
+#include "base/bits.h"
 #include "base/search.h"
 #include "base/sort.h"
 #include "layout/filter.h"
@@ -68,16 +69,20 @@ static int rows_compare(const struct allocations *allocations, const struct sort
     return x < y ? -1 : x > y;
 }
 
-/* The gradients from before the recording, in the form of turn_rows. */
+/* Makes room for the allocations of a turn. */
+static bool room_make(struct finder *finder, struct gradients *own, uint32_t count) {
+    finder->failed |= !ARENA_GROW(finder->arena, own->new, own->new_capacity, count) ||
+                      !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, count);
+    return !finder->failed;
+}
+
+/* Lists the gradients from before the recording, as turn_rows lists those of a turn. */
 static uint32_t olds_rows(struct finder *finder, struct gradients *own) {
     uint32_t n = 0, count = 0;
     for (uint32_t i = 0; i < finder->allocations->preexisting; i++)
         count += is_gradient(finder, i);
-    if (!ARENA_GROW(finder->arena, own->new, own->new_capacity, count) ||
-        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, count)) {
-        finder->failed = true;
+    if (!room_make(finder, own, count))
         return 0;
-    }
     for (uint32_t i = 0; n < count; i++)
         if (is_gradient(finder, i))
             own->new[n++].value = i;
@@ -92,11 +97,8 @@ static uint32_t turn_rows(struct finder *finder, struct gradients *own, const st
     uint32_t n = 0, count = 0;
     for (uint32_t k = turn->first; k < turn->end; k++)
         count += letter[k] == PHASE_BACKWARD;
-    if (!ARENA_GROW(finder->arena, own->new, own->new_capacity, count) ||
-        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, count)) {
-        finder->failed = true;
+    if (!room_make(finder, own, count))
         return 0;
-    }
     for (uint32_t k = turn->first; k < turn->end; k++)
         if (letter[k] == PHASE_BACKWARD)
             own->new[n++].value = finder->allocations->preexisting + k;
@@ -187,7 +189,7 @@ static uint32_t turn_later(const struct gradients *own, uint32_t from, uint32_t 
     return SEARCH(from, count, i, own->forward_moment[i] < moment);
 }
 
-/* Adds it to the forwards of the turns from `from` on, until it is freed. */
+/* Adds an allocation to the forwards of the turns from `from` on, until it is freed. */
 static void kept_add(struct finder *finder, struct gradients *own, uint32_t from, uint32_t allocation) {
     const struct allocations *allocations = finder->allocations;
     uint32_t count = finder->verdicts->turns.count, death = allocations->death[allocation];
@@ -198,7 +200,7 @@ static void kept_add(struct finder *finder, struct gradients *own, uint32_t from
     own->kept_bytes[end] -= allocations->size[allocation];
     own->kept_count[from] += allocation_stands_for(allocations, allocation);
     own->kept_count[end] -= allocation_stands_for(allocations, allocation);
-    own->counted[allocation / 64] |= UINT64_C(1) << allocation % 64;
+    bits_add(own->counted, allocation);
 }
 
 /* The turn from which older gradients count as kept: the second if the recording may begin in the middle of a
@@ -253,14 +255,10 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
     uint32_t n = finder->allocations->count, turns = finder->verdicts->turns.count;
     size_t n_sums = (size_t)turns + 1;
     struct arena *arena = finder->arena;
-    *own = (struct gradients){.nth = arena_column(arena, n, sizeof *own->nth),
-                              .counted = arena_zeros(arena, n / 64 + (uint64_t)1, sizeof *own->counted),
-                              .kept_bytes = arena_zeros(arena, n_sums, sizeof *own->kept_bytes),
-                              .kept_count = arena_zeros(arena, n_sums, sizeof *own->kept_count),
-                              .made = arena_column(arena, n_sums, sizeof *own->made),
-                              .forward_moment = arena_column(arena, turns, sizeof *own->forward_moment)};
-    if (own->nth == NULL || own->counted == NULL || own->kept_bytes == NULL || own->kept_count == NULL ||
-        own->made == NULL || own->forward_moment == NULL)
+    *own = (struct gradients){.counted = arena_bits(arena, n)};
+    if (own->counted == NULL || !ARENA_COLUMNS(arena, n, own->nth) ||
+        !ARENA_ZEROS(arena, n_sums, own->kept_bytes, own->kept_count) ||
+        !ARENA_COLUMNS(arena, n_sums, own->made, own->forward_moment))
         return false;
     uint32_t next = finder->timeline->n_moments;
     for (uint32_t t = turns; t-- > 0;) {
@@ -334,7 +332,7 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
     for (uint32_t i = 0; i < turns->count; i++) {
         uint32_t forward = finder_forward(finder, &turns->turn[i]);
         if ((i > 0 || own->kept_count[0] != 0) && forward < turns->turn[i].end) {
-            /* It frees some that would be reported if they had stayed. */
+            /* The turn before made gradients that would be reported if they had stayed. */
             finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && own->made[i - 1] > least_told(finder);
             turn_measure(finder, own, i, forward, finding);
         }

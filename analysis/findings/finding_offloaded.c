@@ -135,15 +135,16 @@ void finding_offloaded_find(struct finder *finder) {
 void finding_offloaded_title(struct telling *telling) {
     const uint64_t *figure = telling->finding->figure;
     TELL(telling,
-         "%n allocation%s (%b) of %S %(is|are) offloaded: pinned host memory of the same bytes is made by ",
+         "%n allocation%s (%b) of %S %(is|are) offloaded: pinned host memory of the same size is made by ",
          figure[1], figure[2]);
     tell_frame(telling, (uint32_t)figure[0]);
 }
 
 void finding_offloaded_detail(struct telling *telling) {
-    tell(telling, "Each was given back while its pair on the host stayed, which was made ");
+    tell(telling, "Each was freed while its copy in pinned host memory stayed. The copy was made ");
     if (telling->finding->unit != UNIT_NONE)
         tell(telling, "within the same %U, ");
     tell(telling,
-         "while it was in use. Pairs are matched by size and time: the copies themselves are not recorded.");
+         "while the allocation was in use. Pairs are matched by size and time: the copying itself is not "
+         "recorded.");
 }

@@ -38,7 +38,8 @@ static uint32_t death_moment(const struct layer *block, uint32_t allocation) {
     return death <= block->planner->plan->program->device->n_events ? death : UINT32_MAX;
 }
 
-static bool goes(const struct layer *block, uint32_t allocation) {
+/* Is it an activation that checkpointing frees after the forward? */
+static bool is_dropped(const struct layer *block, uint32_t allocation) {
     const struct planner *planner = block->planner;
     uint32_t death = death_moment(block, allocation);
     if (planner->plan->verdicts->category[allocation] != CATEGORY_ACTIVATION || allocation == block->output)
@@ -59,7 +60,7 @@ static bool block_measure(struct layer *block) {
     block->first_death = UINT32_MAX;
     block->death = 0;
     for (uint32_t i = block->first; i < block->end; i++) {
-        if (!goes(block, i))
+        if (!is_dropped(block, i))
             continue;
         uint32_t death = death_moment(block, i);
         block->last_needed = i;
@@ -127,7 +128,7 @@ static bool block_again(struct layer *block, struct edit *edit, const struct aga
     const uint32_t *birth = block->planner->allocations->birth;
     for (uint32_t i = block->first; i < again->end; i++) {
         uint64_t at = again_position(block, again, birth[i]);
-        if (goes(block, i)) {
+        if (is_dropped(block, i)) {
             if (!edit_cut(edit, i, position_at(birth[block->end]), at, block->planner->arena))
                 return false;
         } else if (is_made_again(block, i) &&
@@ -139,8 +140,9 @@ static bool block_again(struct layer *block, struct edit *edit, const struct aga
 
 static bool block_gone(struct layer *block, struct edit *edit) {
     for (uint32_t i = block->first; i < block->end; i++)
-        if (goes(block, i) && !edit_cut(edit, i, position_at(block->planner->allocations->birth[block->end]),
-                                        POSITION_NEVER, block->planner->arena))
+        if (is_dropped(block, i) &&
+            !edit_cut(edit, i, position_at(block->planner->allocations->birth[block->end]), POSITION_NEVER,
+                      block->planner->arena))
             return false;
     return true;
 }
