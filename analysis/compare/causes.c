@@ -60,7 +60,7 @@ static bool rates_differ(const struct site_profile *a, const struct site_profile
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
 
-/* Does a site allocate less often on the left: per step if there are steps, as the sentence says? */
+/* Does a site allocate less often in A: per step if there are steps, as the sentence says? */
 static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
     return is_per_step(a, b, steps) ? a->made * steps.b < b->made * steps.a : a->made < b->made;
 }
@@ -398,7 +398,7 @@ static uint32_t row_of_site(const struct comparison *comparison, const struct co
     return row;
 }
 
-/* Without figures of the moment, because the moment here is that of another phase. */
+/* Can it be told without figures of the compared moments? Here the moments are those of another phase. */
 static bool says_how(enum cause_kind kind) {
     return kind == CAUSE_SIZE || kind == CAUSE_DTYPE || kind == CAUSE_OFTEN;
 }

@@ -53,7 +53,7 @@ static const char *history_action(const struct finding *finding) {
                  "made.";
 }
 
-/* What the allocator did, or the layers keep: what to change, or to record to know. */
+/* Advice for what the allocator did: what to change, or to record to learn more. */
 static const char *allocator_action(const struct finding *finding, bool snapshot) {
     switch (finding->kind) {
     case FINDING_RETRY_FLUSH:

@@ -202,7 +202,7 @@ static void graph_report(struct finder *finder, struct graph *graph) {
         finding.from_moment = finding.from_moment == UINT32_MAX ? allocations->birth[i] : finding.from_moment;
         finding.to_moment = allocations->birth[i];
     }
-    /* The keys and values of each layer come from one line or two. */
+    /* Fewer stacks may be a cache of keys and values, which each layer makes in one line or two. */
     if (!is_percent(finding.bytes, finder->timeline->peak_bytes, 5) ||
         (finding.variant == GRAPH_STAYS && n_stacks < GRAPH_STACKS))
         return;

@@ -78,8 +78,8 @@ static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyon
     return held;
 }
 
-/* It must show in half of the pairs, and the next turn must make it again. What outlives that turn too counts if it
- * usually does not, or if there are only two turns. */
+/* Is a key held over: in half of the pairs of turns, and made in half of the turns? What outlives the next turn too
+ * only counts if most does not, or if there are only two turns. */
 static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, bool *with_beyond) {
     uint32_t n_turns = finder->verdicts->turns.count;
     *held = key_walk(finder, key, true, false, NULL);

@@ -127,7 +127,7 @@ static bool layers_count(struct finder *finder, struct layer_search *search) {
     return true;
 }
 
-/* Of two forwards the second must show it, of more half of them. */
+/* Does the stack keep memory? Of two forwards the second must show it, of more at least half of them. */
 static bool stack_is_found(const struct layer_search *search, const struct layer_stack *stack) {
     if (stack->n_forwards == 0)
         return false;

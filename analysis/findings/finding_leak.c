@@ -15,13 +15,13 @@ enum {
     BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are examined */
 };
 
-/* Is an allocation from before the recording, freed in it, less than a size from a moment on? */
+/* The order of `olds`: is one smaller than `size`, or as large and freed before the moment? */
 static bool olds_before(const struct finder *finder, uint32_t index, uint64_t size, uint32_t moment) {
     const struct sort_row *row = &finder->olds.row[index];
     return row->key < size || (row->key == size && finder->allocations->request[row->value] < moment);
 }
 
-/* Sorts by size, then by when they are freed. */
+/* Collects the older allocations that are freed in the recording, by size, then by when they are freed. */
 static void olds_find(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     uint32_t n = 0;
@@ -136,7 +136,7 @@ static bool key_rises(const struct finder *finder, uint32_t key, const struct ke
     return rise > olds && rise - olds >= (kept->bytes - kept->first_bytes) / 2;
 }
 
-/* False: it does not leak, by the rules in docs/report-reference.md. */
+/* Does a key leak, by the rules in docs/report-reference.md? */
 static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
     struct turn_walk walk = {.finder = finder, .at = finder->start[key], .end = finder->start[key + 1]};
     uint32_t n_made = 0, longest = 0;
@@ -174,7 +174,7 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
            key_rises(finder, key, kept);
 }
 
-/* CUDA graphs keep what they captured, each in a pool of its own, until they are destroyed. */
+/* Did CUDA graphs capture it? They keep it, each in a pool of its own, until they are destroyed. */
 static bool is_captured(const struct finder *finder, uint32_t key) {
     const uint16_t *pool = finder->allocations->pool;
     uint16_t first = pool[finder->order[finder->start[key]]],

@@ -118,7 +118,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
 
 enum { ENDED_SOMEHOW, ENDED_BY_OOM, ENDED_BY_OTHERS_OOM };
 
-/* A recording usually ends on all devices when one runs out of memory. */
+/* What ended the recording? It usually ends on all devices when one runs out of memory. */
 static uint8_t ended_by(const struct timeline *timeline) {
     const struct trace *trace = timeline->trace;
     if (timeline->device->n_ooms != 0)

@@ -38,7 +38,7 @@ static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struc
     return n_python * 20 < n_stacks ? STACKS_NATIVE : STACKS_MIXED;
 }
 
-/* Autograd's own thread has no Python: if only Python was recorded, allocations without a stack are its. */
+/* Autograd's own thread has no Python frames: if only Python was recorded, it made the allocations without a stack. */
 static void letters_by_stack(struct phase_runs *runs, const struct allocations *allocations) {
     uint8_t before = PHASE_HOST;
     for (uint32_t i = 0; i < runs->first_allocation; i++)
@@ -91,7 +91,7 @@ static bool run_is_swallowed(const struct letter_run *before, const struct lette
         return false;
     if (side == SIDE_OPTIMIZER || (uint64_t)own->count * ABSORBED_SHARE <= smaller)
         return true;
-    /* Hooks inside one backward, which run no model; a separate backward begins with a gradient made by Python. */
+    /* A hook inside one backward runs no model. A separate backward would begin with a gradient that Python makes. */
     return stacks == STACKS_MIXED && own->letter == PHASE_HOST && !behind->from_python;
 }
 

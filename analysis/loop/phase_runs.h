@@ -48,7 +48,7 @@ struct phase_runs {
     uint8_t *letter;
     uint32_t n_allocations, first_allocation; /* recorded allocations, and the id of the first */
     uint32_t count;
-    /* [count] by rising allocations, sides alternate; one of forward, without a forward(), where stacks are missing */
+    /* [count] rising, sides alternate; without stacks a single forward side without a forward() */
     struct phase_run *run;
 };
 

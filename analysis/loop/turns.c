@@ -129,7 +129,7 @@ static void ends_of_backward(struct turn_ends *ends, const struct phase_runs *ru
     ends_add(ends, end);
 }
 
-/* If backward is known, only the last of the ends without a backward in between counts. */
+/* Of several ends without a backward between them only the last counts, if backward is known. */
 static void ends_of_marks(struct turn_ends *ends, const struct phase_runs *runs,
                           const struct timeline *timeline) {
     struct mark_walk walk = {.word = "Optimizer.step#"};
@@ -268,7 +268,7 @@ bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct
         return false;
     if (turns->source == TURNS_NONE && !turns_of_runs(turns, runs, timeline, has_backward, arena))
         return false;
-    /* not for categories, which come again many times within one turn */
+    /* a memory timeline has categories instead, which come again many times within one turn */
     if (turns->source == TURNS_NONE && trace_has_call_sites(timeline->trace) &&
         !turns_repeat(turns, runs, timeline, arena))
         return false;

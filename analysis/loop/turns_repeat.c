@@ -143,7 +143,7 @@ static bool turns_fit(const struct sequence *sequence, uint32_t anchor, uint32_t
         n_rare += rare ? count : 0;
         n_fitting += count_is_multiple(count, turns) ? count : 0;
     }
-    /* A workspace made by the first call is one allocation more, and of few keys that soon is more than 15 %. */
+    /* The first call may make a workspace: one key more, which soon is more than 15 % of few keys. */
     bool few_keys = n_rare_keys * 100 <= n_keys * 15 || (turns >= 3 && n_rare_keys <= 2);
     uint64_t spared = turns >= 3 && n_rare > 0;
     return few_keys && (n_rare - spared) * 100 <= n * 10 && n_fitting * 100 >= n * 70;
