@@ -56,8 +56,8 @@ bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t 
 /* Gives back the room of a column beyond `count` items. Never fails (a column that cannot shrink stays). */
 void arena_trim(struct arena *arena, void *column, uint32_t *capacity, uint32_t count, size_t item_nbytes);
 
-/* Frees columns before their arena and sets their pointers, which are at `places`, to NULL; the last place is NULL. NULL
- * pointers are fine. */
+/* Frees columns before their arena and sets their pointers, which are at `places`, to NULL; the last place is NULL.
+ * NULL pointers are fine. */
 void arena_drop(struct arena *arena, void *const *places);
 
 /* The place of a column's pointer, and the size of its items. */
@@ -66,12 +66,12 @@ struct arena_place {
     size_t item_nbytes;
 };
 
-/* Makes columns of `count` items each, as arena_column does (`zeroed`: as arena_zeros), up to a place of NULL. False: one
- * of them is NULL. */
+/* Makes columns of `count` items each, as arena_column does (`zeroed`: as arena_zeros), up to a place of NULL.
+ * False: one of them is NULL. */
 bool arena_columns(struct arena *arena, uint64_t count, bool zeroed, const struct arena_place *places);
 
-/* The same for columns that are lvalues: the macros derive place and item size from them. The last two take one to ten
- * columns. */
+/* The same for columns that are lvalues: the macros derive place and item size from them. The last two take one to
+ * ten columns. */
 #define ARENA_GROW(arena, column, capacity, count) \
     arena_grow((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_TRIM(arena, column, capacity, count) \

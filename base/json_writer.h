@@ -1,6 +1,6 @@
 /*
- * Writes JSON into a buffer, value by value. The writer knows only which containers are open, so ten million rows take no
- * more memory than one. All JSON that Strata writes comes from here, so one rule escapes all strings.
+ * Writes JSON into a buffer, value by value. The writer knows only which containers are open, so ten million rows
+ * take no more memory than one. All JSON that Strata writes comes from here, so one rule escapes all strings.
  *
  *     struct json_writer json = json_writer_of(&out);
  *     json_object(&json, NULL, JSON_LINES);
@@ -10,8 +10,8 @@
  *     json_end(&json);
  *     json_end(&json);
  *
- * The buffer keeps a failure (no memory); only the end needs a check. Calls that do not nest are a fault of the caller
- * and trap.
+ * The buffer keeps a failure (no memory); only the end needs a check. Calls that do not nest are a fault of the
+ * caller and trap.
  */
 #pragma once
 

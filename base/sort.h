@@ -31,9 +31,9 @@ bool sorting_step(struct sorting *sorting);
 uint32_t sort_rows_keys(const struct sort_row *rows, uint32_t count);
 
 /*
- * Sorts `count` records of `nbytes` each by several keys: by key(record, 0), equal ones by key(record, 1), and so on;
- * records with the same keys keep their order. Memory of the arena is used meanwhile. False: no memory, and nothing has
- * moved.
+ * Sorts `count` records of `nbytes` each by several keys: by key(record, 0), equal ones by key(record, 1), and so
+ * on; records with the same keys keep their order. Memory of the arena is used meanwhile. False: no memory, and
+ * nothing has moved.
  */
 bool sort_records(void *records, uint32_t count, size_t nbytes,
                   uint64_t (*key)(const void *record, uint32_t nth), uint32_t n_keys, struct arena *arena);

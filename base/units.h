@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Digits after the point that are read. Further ones mean less than a byte even in the largest unit, and are skipped. */
+/* Digits after the point that are read. Further ones mean less than a byte even in the largest unit, and are
+ * skipped. */
 enum { DECIMAL_DIGITS = 15 };
 
 /* A decimal number: `whole` and the digits after its point. */
@@ -30,8 +31,8 @@ bool decimal_times(const struct decimal *decimal, uint64_t unit, uint64_t *produ
  */
 bool units_size(const char *text, uint32_t nbytes, uint64_t *bytes);
 
-/* Microseconds: "850us", "850µs", "2 ms", "12.5s", "3min", "2h", in either case. A unit is needed. False: none of these,
- * or above 2^63 - 1; `*us` is unchanged. */
+/* Microseconds: "850us", "850µs", "2 ms", "12.5s", "3min", "2h", in either case. A unit is needed. False: none of
+ * these, or above 2^63 - 1; `*us` is unchanged. */
 bool units_duration(const char *text, uint32_t nbytes, uint64_t *us);
 
 /* A whole number, digits only. False: anything else, or above 2^64 - 1; `*count` is unchanged. */

@@ -40,8 +40,8 @@ static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
     return code;
 }
 
-/* Does a character control a terminal, end a line, reorder the text beside it, or leave an invisible mark? Printed text
- * must not contain such characters of a file. */
+/* Does a character control a terminal, end a line, reorder the text beside it, or leave an invisible mark? Printed
+ * text must not contain such characters of a file. */
 static inline bool utf8_steers(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
            (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||

@@ -71,9 +71,9 @@ static bool stacks_part(struct trace *part, const struct trace *trace, const str
 
 /* ---- annotations ---- */
 
-/* A chain of marks such as steps: a step lasts from its mark to the next one. Its mark may lie before a device's events,
- * and the mark that ends it after them. So each mark matters from the begin of the one before it to the begin of the
- * next. */
+/* A chain of marks such as steps: a step lasts from its mark to the next one. Its mark may lie before a device's
+ * events, and the mark that ends it after them. So each mark matters from the begin of the one before it to the
+ * begin of the next. */
 struct mark_chain {
     const char *word;
     int64_t before_us;   /* begin of the mark before the last */

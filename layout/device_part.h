@@ -1,7 +1,7 @@
 /*
- * Makes a recording of one device of several, with only the frames, stacks and annotations that it has, in the order of
- * the whole. So work on a device costs what its own stacks cost: of 1,024 devices with 40 call sites each, none pays for
- * the 40,000 of the others.
+ * Makes a recording of one device of several, with only the frames, stacks and annotations that it has, in the
+ * order of the whole. So work on a device costs what its own stacks cost: of 1,024 devices with 40 call sites each,
+ * none pays for the 40,000 of the others.
  *
  * Freestanding.
  */
@@ -9,9 +9,9 @@
 
 #include "trace/trace.h"
 
-/* In a trace of several devices, finds the time in which each annotation matters (trace->spans), if all annotations belong
- * to the process and are in order of time. Call it when annotations no longer change. O(annotations). False: no
- * memory. */
+/* In a trace of several devices, finds the time in which each annotation matters (trace->spans), if all annotations
+ * belong to the process and are in order of time. Call it when annotations no longer change. O(annotations). False:
+ * no memory. */
 bool annotations_keep(struct trace *trace);
 
 /*

@@ -31,7 +31,8 @@ static bool text_holds(const uint8_t *text, uint32_t nbytes, const struct needle
     return false;
 }
 
-/* Strings that a word matches: by its expression, or those that hold its needle, each searched when first asked for. */
+/* Strings that a word matches: by its expression, or those that hold its needle, each searched when first asked
+ * for. */
 struct texts {
     const struct trace *trace;
     const struct filter_regex *regex; /* NULL: the needle */

@@ -1,7 +1,7 @@
 #include "layout/label_room.h"
 
-/* The columns of a stretch that have its highest lower edge (or lowest upper one), or may have it once the columns before
- * them have left the stretch. The first has it now, and each is less extreme than the one before. */
+/* The columns of a stretch that have its highest lower edge (or lowest upper one), or may have it once the columns
+ * before them have left the stretch. The first has it now, and each is less extreme than the one before. */
 struct extremes {
     uint32_t *column;
     uint32_t first, end;

@@ -22,5 +22,6 @@ bool place_node(struct text name, struct text *node);
 /* Is there no file, or a word that means none? */
 bool file_is_none(struct text file);
 
-/* Is it Python? Code that a compiler generates at run time counts, in files like "<string>" or "<eval_with_key>.12". */
+/* Is it Python? Code that a compiler generates at run time counts, in files like "<string>" or
+ * "<eval_with_key>.12". */
 bool file_is_python(struct text file);

@@ -55,8 +55,9 @@ const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_
     return low > 0 && device->ooms[low - 1].event + 1 >= first ? &device->ooms[low - 1] : NULL;
 }
 
-/* What a failed request would have needed (what was alive, and the request) or what the process could have had (what it had
- * reserved, and the device's free memory), whichever is more. 0: no request failed, or its figures are unknown. */
+/* What a failed request would have needed (what was alive, and the request) or what the process could have had
+ * (what it had reserved, and the device's free memory), whichever is more. 0: no request failed, or its figures are
+ * unknown. */
 static uint64_t oom_top_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
     const struct oom_event *oom = timeline_oom_in(timeline, first, end);
     if (oom == NULL || oom->size == OOM_UNKNOWN || oom->device_free == OOM_UNKNOWN)

@@ -28,7 +28,8 @@ static void live_sum(struct timeline *timeline, const uint64_t *keep) {
     timeline->end_bytes = live[timeline->n_moments - 1];
 }
 
-/* Clears the array part by part, then sums. Clearing takes longest, because it touches the memory for the first time. */
+/* Clears the array part by part, then sums. Clearing takes longest, because it touches the memory for the first
+ * time. */
 static __attribute__((noinline)) bool live_step(struct timeline *timeline, const uint64_t *keep,
                                                 uint32_t step, struct arena *arena) {
     enum { PARTS = TIMELINE_LIVE_STEPS - 1 };

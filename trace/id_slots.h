@@ -1,5 +1,6 @@
 /*
- * Numbers the ids of one kind (stacks, frames, strings) that are in use, without gaps and in their order: their slots.
+ * Numbers the ids of one kind (stacks, frames, strings) that are in use, without gaps and in their order: their
+ * slots.
  *
  *     id          0   1   2   3   4   5   6
  *     in use      x       x           x            0 is "none", and always in use

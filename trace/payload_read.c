@@ -36,8 +36,8 @@ const struct payload_section *section_find(const struct payload *payload, uint16
 }
 
 /* Reads the heads of a section of `n` columns. Column k has count[k] values (UINT64_MAX: as many as the rest of the
- * section holds) or, with count NULL, as many as the section has rows. A first column takes at least a byte per row, so
- * a section has no more rows than bytes. */
+ * section holds) or, with count NULL, as many as the section has rows. A first column takes at least a byte per
+ * row, so a section has no more rows than bytes. */
 bool section_open(struct reader *reader, const struct payload_section *section, uint32_t n,
                   const uint64_t *count) {
     uint64_t at = (uint64_t)n * COLUMN_HEAD_NBYTES;

@@ -140,8 +140,9 @@ static uint32_t after_host(struct text path, uint32_t base) {
     return base;
 }
 
-/* Appends the part of a path that stays: below a known package all of it, otherwise the base name, in Python's library
- * and in the compiler's cache (whose path has the user's name in it) after the words that they are known by. */
+/* Appends the part of a path that stays: below a known package all of it, otherwise the base name, in Python's
+ * library and in the compiler's cache (whose path has the user's name in it) after the words that they are known
+ * by. */
 static void path_add(struct buffer *out, struct text path) {
     uint32_t base = base_of(path), package = package_of(path);
     struct text python = python_library(path);
@@ -231,8 +232,8 @@ static uint32_t string_end(struct redaction *redaction) {
     return id;
 }
 
-/* Keeps a text, without the paths in it. Where a reader has cut a text, half of a directory's name may follow its last
- * slash, so nothing after that stays. */
+/* Keeps a text, without the paths in it. Where a reader has cut a text, half of a directory's name may follow its
+ * last slash, so nothing after that stays. */
 static void text_redact(struct redaction *redaction, struct text text) {
     bool is_cut = text.nbytes == FRAME_TEXT_MAX_NBYTES && text_ends(text, "\xe2\x80\xa6"); /* an ellipsis */
     uint32_t base = is_cut ? base_of(text) : 0;

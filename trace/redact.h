@@ -8,9 +8,9 @@
  * ("site-packages/torch/nn/modules/linear.py"), so that library frames can still be told from the user's.
  *
  * Names of functions, annotations and devices stay, without directories: the text between the first and the last
- * slash goes, except that a new path begins after " at " where no other path is open. Allocator settings that PyTorch
- * knows stay. User metadata and texts with source lines (forward stacks, torch.fx's original traces) are removed. With
- * `all`, annotations get numbers for names, except names that only say which part of a step it is.
+ * slash goes, except that a new path begins after " at " where no other path is open. Allocator settings that
+ * PyTorch knows stay. User metadata and texts with source lines (forward stacks, torch.fx's original traces) are
+ * removed. With `all`, annotations get numbers for names, except names that only say which part of a step it is.
  *
  * `category_is_known` tells PyTorch's categories from the user's words. The trace's strings hold nothing of what
  * was dropped. False: no memory. O(text of all strings).

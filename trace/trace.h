@@ -33,8 +33,8 @@ struct string_table {
     uint32_t start_capacity, bytes_capacity;
 };
 
-/* Readers cut the files and names of frames and the names of annotations to this length, because every row that has such
- * a text may read it again. Real C++ names have some 3,000 bytes. */
+/* Readers cut the files and names of frames and the names of annotations to this length, because every row that has
+ * such a text may read it again. Real C++ names have some 3,000 bytes. */
 enum { FRAME_TEXT_MAX_NBYTES = 16 << 10 };
 
 /* The owner of a frame, if --own or --library names one; otherwise its file decides (layout/site.h). */
@@ -297,7 +297,8 @@ struct diagnostic {
     uint32_t code;    /* string, e.g. "orphan_frees" */
     uint32_t message; /* string, one plain sentence; 0: not made yet */
     int32_t device;   /* ordinal; ORDINAL_NONE: it concerns the file */
-    /* string, which of the code's sentences: "truncated/zip", or the code itself; 0: none, as in pages without numbers */
+    /* string, which of the code's sentences: "truncated/zip", or the code itself; 0: none, as in pages without
+     * numbers */
     uint32_t key;
     uint64_t number[DIAGNOSTIC_NUMBERS]; /* the figures in its sentence */
 };
@@ -341,8 +342,8 @@ const char *device_noun(const struct trace *trace, const struct device_trace *de
 
 /* ---- what a recording has: code above the parser asks these, not for the kind of the file ---- */
 
-/* Does it have real allocations, each with a size and a life? A log has none: the parser makes some up from the levels
- * that it prints, so nothing may be concluded from them. */
+/* Does it have real allocations, each with a size and a life? A log has none: the parser makes some up from the
+ * levels that it prints, so nothing may be concluded from them. */
 static inline bool trace_has_allocations(const struct trace *trace) {
     return trace->kind != TRACE_LOG;
 }
@@ -432,8 +433,8 @@ static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int3
  * `numbers` has DIAGNOSTIC_NUMBERS of them, or is NULL. False: no memory. */
 bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers);
 
-/* The capacity of the event buffer if it was full; 0: nothing shows that it was. It was full if the number of events is
- * round, and an event frees memory from before the first one. O(allocations). */
+/* The capacity of the event buffer if it was full; 0: nothing shows that it was. It was full if the number of
+ * events is round, and an event frees memory from before the first one. O(allocations). */
 uint64_t device_history_full(const struct device_trace *device);
 
 static inline bool allocation_is_alive(const struct allocations *allocations, uint32_t allocation,
