@@ -64,6 +64,14 @@ static inline bool cursor_need(struct cursor *cursor, size_t nbytes) {
                        "the file ends in the middle of a value");
 }
 
+/* A little-endian number. */
+static inline uint64_t uint_at(const uint8_t *p, unsigned nbytes) {
+    uint64_t value = 0;
+    for (unsigned i = 0; i < nbytes; i++)
+        value |= (uint64_t)p[i] << 8 * i;
+    return value;
+}
+
 /* Little-endian numbers; 0 after an error. */
 static inline uint32_t cursor_u8(struct cursor *cursor) {
     return cursor_need(cursor, 1) ? *cursor->p++ : 0;
@@ -72,11 +80,8 @@ static inline uint32_t cursor_u8(struct cursor *cursor) {
 static inline uint64_t cursor_uint(struct cursor *cursor, unsigned nbytes) {
     if (!cursor_need(cursor, nbytes))
         return 0;
-    uint64_t value = 0;
-    for (unsigned i = 0; i < nbytes; i++)
-        value |= (uint64_t)cursor->p[i] << 8 * i;
     cursor->p += nbytes;
-    return value;
+    return uint_at(cursor->p - nbytes, nbytes);
 }
 
 /* Reads a line up to '\n' (not included), at most `limit` bytes: its beginning and length; the cursor is after the

@@ -44,11 +44,9 @@ struct excess {
 /* Walks back from the end, where the segments are known. A curve that falls below zero is raised, as it is when
  * drawn. */
 static struct excess excess_find(const struct device_trace *device, const uint64_t *live) {
-    uint64_t reserved = 0;
+    uint64_t reserved = device_reserved_end(device);
     int64_t most = 0, lowest = 0;
     struct excess excess = {0, 0};
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        reserved += device->segments[i].total_size;
     uint32_t at = device->n_segment_events;
     for (uint64_t moment = (uint64_t)device->n_events + 1; moment-- > 0;) {
         int64_t above = (int64_t)(live[moment] - reserved);
@@ -111,13 +109,12 @@ static bool unsegmented_diagnose(struct trace *trace, const struct device_trace 
 /* Can live exceed reserved anywhere? The sums nearly always tell that it cannot, so no curve is needed. Sums that
  * wrap around are refused later on (trace_oversized_device). */
 static bool excess_is_possible(const struct device_trace *device, const struct event_sums *sums) {
-    uint64_t above = (uint64_t)sums->rise; /* the most by which live can exceed reserved */
+    /* the most by which live can exceed reserved */
+    uint64_t above = (uint64_t)sums->rise - device_reserved_end(device);
     for (uint32_t i = 0; i < device->allocations.preexisting; i++)
         above += device->allocations.size[i];
     for (uint32_t i = 0; i < device->n_segment_events; i++)
         above += segment_event_delta(&device->segment_events[i]);
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        above -= device->segments[i].total_size;
     return (int64_t)above > 0;
 }
 

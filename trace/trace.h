@@ -446,6 +446,14 @@ static inline bool segment_event_gives_back(const struct segment_event *event) {
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
 
+/* The reserved bytes at the end: of all final segments. */
+static inline uint64_t device_reserved_end(const struct device_trace *device) {
+    uint64_t nbytes = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        nbytes += device->segments[i].total_size;
+    return nbytes;
+}
+
 /* The change of the reserved bytes by a segment event, modulo 2^64. */
 static inline uint64_t segment_event_delta(const struct segment_event *event) {
     return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;

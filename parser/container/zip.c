@@ -29,23 +29,16 @@ static bool is_data_pkl(const uint8_t *name, size_t nbytes) {
            (nbytes == length || name[nbytes - length - 1] == '/');
 }
 
-static uint64_t number_at(const uint8_t *p, unsigned nbytes) {
-    uint64_t value = 0;
-    for (unsigned i = 0; i < nbytes; i++)
-        value |= (uint64_t)p[i] << 8 * i;
-    return value;
-}
-
 /* The packed size in the zip64 field, after the unpacked size if both are there. False: absent. */
 static bool zip64_packed(const uint8_t *extra, size_t nbytes, bool has_raw, uint64_t *packed_nbytes) {
     *packed_nbytes = 0;
     while (nbytes >= 4) {
-        size_t id = (size_t)number_at(extra, 2), length = (size_t)number_at(extra + 2, 2);
+        size_t id = (size_t)uint_at(extra, 2), length = (size_t)uint_at(extra + 2, 2);
         if (length > nbytes - 4)
             break;
         size_t at = has_raw ? 8 : 0;
         if (id == EXTRA_ZIP64 && length >= at + 8) {
-            *packed_nbytes = number_at(extra + 4 + at, 8);
+            *packed_nbytes = uint_at(extra + 4 + at, 8);
             return true;
         }
         extra += 4 + length;
@@ -102,7 +95,7 @@ static bool stored_skip(struct cursor *cursor) {
         }
         cursor->p = at;
         uint64_t nbytes = cursor_offset(cursor) - begin;
-        if (number_at(at + 8, 4) == (nbytes & UINT32_MAX)) /* the low half, if it has 64 bits */
+        if (uint_at(at + 8, 4) == (nbytes & UINT32_MAX)) /* the low half, if it has 64 bits */
             return true;
         cursor->p++;
     }
@@ -125,7 +118,7 @@ static bool deflated_skip(struct cursor *cursor) {
 static bool descriptor_read(struct cursor *cursor, uint32_t *crc) {
     if (!cursor_need(cursor, 16))
         return false;
-    if (number_at(cursor->p, 4) == DESCRIPTOR)
+    if (uint_at(cursor->p, 4) == DESCRIPTOR)
         cursor->p += 4;
     *crc = (uint32_t)cursor_uint(cursor, 4);
     for (size_t nbytes = 8; nbytes <= 16; nbytes += 8) {

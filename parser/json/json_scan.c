@@ -373,27 +373,19 @@ bool json_scan_item(struct json_scan *scan) {
 
 /* ---- the end ---- */
 
-static bool diagnose(struct json_scan *scan, struct trace *trace, const char *key, const uint64_t *numbers) {
-    return trace_diagnose(trace, key, ORDINAL_NONE, numbers) ||
-           cursor_fail_memory(scan->cursor, scan->stop_offset);
-}
-
-static bool stop_diagnose(struct json_scan *scan, struct trace *trace, uint64_t n_events) {
-    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {scan->stop_offset, n_events};
-    return diagnose(scan, trace, scan->truncated ? "truncated/json" : "damaged", numbers);
-}
-
 bool json_scan_finish(struct json_scan *scan, struct trace *trace, uint64_t n_events) {
-    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {scan->n_bad};
+    const uint64_t stop[DIAGNOSTIC_NUMBERS] = {scan->stop_offset, n_events},
+                   bad[DIAGNOSTIC_NUMBERS] = {scan->n_bad};
+    const char *key = scan->truncated ? "truncated/json" : "damaged";
     if (scan->cursor->error->code != READ_OK)
         return false;
     if (scan->truncated && n_events == 0)
         return cursor_fail(scan->cursor, READ_TRUNCATED, scan->stop_offset, "the file ends before any event");
     if (scan->damaged && n_events == 0)
         return cursor_fail(scan->cursor, READ_BAD_VALUE, scan->stop_offset, "this is not JSON");
-    if (!json_scan_is_sound(scan) && !stop_diagnose(scan, trace, n_events))
-        return false;
-    return scan->n_bad == 0 || diagnose(scan, trace, "bad_json", numbers);
+    return ((json_scan_is_sound(scan) || trace_diagnose(trace, key, ORDINAL_NONE, stop)) &&
+            (scan->n_bad == 0 || trace_diagnose(trace, "bad_json", ORDINAL_NONE, bad))) ||
+           cursor_fail_memory(scan->cursor, scan->stop_offset);
 }
 
 /* ---- values that were taken ---- */

@@ -206,22 +206,9 @@ static int32_t first_cut_device(const struct walker *walker) {
     return n_lists == 0 || n_lists > INT32_MAX ? 0 : (int32_t)n_lists - 1;
 }
 
-static bool has_content(const struct walker *walker) {
-    for (uint32_t i = 0; i + 1 < walker->n_stack; i += 2) {
-        struct text key = trace_text(walker->snapshot.trace, (uint32_t)walker->stack[i].bits);
-        if (text_is(key, "segments") || text_is(key, "device_traces") || text_is(key, "traces"))
-            return true;
-    }
-    return false;
-}
-
 static bool snapshot_close(struct walker *walker, bool is_list) {
-    if (!is_list && !has_content(walker))
-        return cursor_fail(walker->scan->cursor, READ_BAD_SHAPE, 0,
-                           "this JSON is not a memory snapshot: it has neither segments nor device_traces");
-    if (!is_list && !dict_close(walker, 0, 0, 0))
-        return false;
-    return snapshot_finish(&walker->snapshot, walker->stack[0]) || snapshot_failed(walker);
+    return (is_list || dict_close(walker, 0, 0, 0)) &&
+           (snapshot_finish(&walker->snapshot, walker->stack[0]) || snapshot_failed(walker));
 }
 
 static bool walk(struct walker *walker, bool is_list) {

@@ -275,11 +275,6 @@ static bool root_read(struct kineto *kineto) {
 
 /* ---- annotations ---- */
 
-static int64_t us_of(const struct kineto *kineto, int64_t ts_ns) {
-    int64_t ns;
-    return (__builtin_add_overflow(ts_ns, kineto->base_ns, &ns) ? ts_ns : ns) / 1000;
-}
-
 /* The moments of the user's annotations in order of time; at the same time, ends come first. The lowest bit of a key
  * tells a beginning from an end. */
 static bool annotations_order(struct kineto *kineto, const struct order *spans, struct order *order) {

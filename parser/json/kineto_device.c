@@ -1,4 +1,6 @@
 #include "parser/json/kineto_internal.h"
+
+#include "base/numbers.h"
 #include "parser/ledger.h"
 
 #include <string.h>
@@ -156,13 +158,12 @@ static enum action action_of(struct device_reader *reader, struct sample *sample
 }
 
 static bool sample_record(struct device_reader *reader, struct sample *sample) {
-    struct event event = {.action = action_of(reader, sample), .has_time = true, .stack = sample->stack};
-    int64_t ns;
-    if (__builtin_add_overflow(sample->ts_ns, reader->kineto->base_ns, &ns))
-        ns = sample->ts_ns;
-    event.time_us = ns / 1000;
-    event.address = sample->address;
-    event.size = (uint64_t)(sample->bytes < 0 ? -sample->bytes : sample->bytes);
+    struct event event = {.action = action_of(reader, sample),
+                          .has_time = true,
+                          .time_us = us_of(reader->kineto, sample->ts_ns),
+                          .stack = sample->stack,
+                          .address = sample->address,
+                          .size = magnitude_of(sample->bytes)};
     if (event.action == ACTION_OOM) { /* the most that the driver can have had left */
         uint64_t reserved = sample->flags & SAMPLE_HAS_RESERVED ? (uint64_t)sample->reserved : 0;
         event.address = reader->capacity_bytes > reserved ? reader->capacity_bytes - reserved : 0;
@@ -217,7 +218,7 @@ static bool reserved_keep(struct device_reader *reader, const struct sample *sam
     reader->reserved = sample->reserved;
     struct event event = {.action = change > 0 ? ACTION_SEGMENT_ALLOC : ACTION_SEGMENT_FREE,
                           .stack = sample->stack,
-                          .size = (uint64_t)(change < 0 ? -change : change)};
+                          .size = magnitude_of(change)};
     return change == 0 || recorder_join(&reader->recorder, &event) || device_failed(reader);
 }
 
@@ -227,7 +228,7 @@ static void loss_note(struct device_reader *reader, const struct sample *sample,
     if (first || lost == 0)
         return;
     reader->n_lost++;
-    reader->lost_bytes += (uint64_t)(lost < 0 ? -lost : lost);
+    reader->lost_bytes += magnitude_of(lost);
 }
 
 static bool samples_record(struct device_reader *reader) {

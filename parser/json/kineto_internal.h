@@ -63,6 +63,12 @@ struct kineto {
     (ARENA_GROW(&(kineto)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + (n)) || \
      json_scan_fail_memory((kineto)->scan))
 
+/* A timestamp of the file as microseconds since the Unix epoch. */
+static inline int64_t us_of(const struct kineto *kineto, int64_t ts_ns) {
+    int64_t ns;
+    return (__builtin_add_overflow(ts_ns, kineto->base_ns, &ns) ? ts_ns : ns) / 1000;
+}
+
 /* Maps signed numbers to unsigned ones in the same order. */
 static inline uint64_t rising(int64_t value) {
     return (uint64_t)value ^ UINT64_C(1) << 63;

@@ -309,15 +309,12 @@ static bool items_read(struct reader *reader) {
 
 /* ---- entry ---- */
 
-static bool diagnose(struct reader *reader, const char *key, const uint64_t *numbers) {
-    return trace_diagnose(reader->trace, key, reader->recorder.device.ordinal, numbers) ||
-           json_scan_fail_memory(reader->scan);
-}
-
 static bool timeline_diagnose(struct reader *reader) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {reader->n_below_zero};
-    return diagnose(reader, "category_totals", NULL) &&
-           (numbers[0] == 0 || diagnose(reader, "below_zero", numbers));
+    int32_t ordinal = reader->recorder.device.ordinal;
+    return (trace_diagnose(reader->trace, "category_totals", ordinal, NULL) &&
+            (numbers[0] == 0 || trace_diagnose(reader->trace, "below_zero", ordinal, numbers))) ||
+           json_scan_fail_memory(reader->scan);
 }
 
 static bool timeline_finish(struct reader *reader) {

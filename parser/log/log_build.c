@@ -1,5 +1,6 @@
 #include "parser/log/log_rows.h"
 
+#include "base/numbers.h"
 #include "base/sort.h"
 #include "parser/log/log.h"
 #include "parser/recorder.h"
@@ -33,7 +34,9 @@ enum { N_PLANNED = sizeof planned / sizeof *planned, GPUS_MOST = 65536 };
 struct builder {
     struct interner *interner;
     struct recorder recorder;
-    enum note_what shown; /* the figure that the bands show */
+    const struct log_entry *entry; /* the row being applied */
+    uint64_t value[NOTE_KINDS];    /* its figures; 0: unknown */
+    enum note_what shown;          /* the figure that the bands show */
     uint32_t stack;
     uint64_t level, reserved; /* now */
     uint64_t address;         /* of the band, made up */
@@ -73,13 +76,17 @@ static bool stack_make(struct builder *builder, const char *name) {
            intern_stack(builder->interner, &id, 1, &builder->stack);
 }
 
+static bool knows(const struct builder *builder, enum note_what what) {
+    return log_entry_knows(builder->entry, what);
+}
+
 /* Begins an event, at the time of the row or of the last event, whichever is later. */
-static bool event_begin(struct builder *builder, struct event event, const struct log_row *row) {
-    event.has_time = row->has_time;
-    event.time_us = row->time_us > builder->last_us || builder->recorder.device.n_events == 0
-                        ? row->time_us
+static bool event_begin(struct builder *builder, struct event event) {
+    event.has_time = builder->entry->has_time;
+    event.time_us = builder->entry->time_us > builder->last_us || builder->recorder.device.n_events == 0
+                        ? builder->entry->time_us
                         : builder->last_us;
-    builder->last_us = row->has_time ? event.time_us : builder->last_us;
+    builder->last_us = builder->entry->has_time ? event.time_us : builder->last_us;
     return recorder_event(&builder->recorder, &event);
 }
 
@@ -124,32 +131,32 @@ static bool text_note_add(struct builder *builder, enum note_what what, uint32_t
     return text == 0 || note_add(builder, what, text, number);
 }
 
-static bool notes_add(struct builder *builder, const struct log_row *row, const struct log_entry *entry) {
-    bool done = note_add(builder, NOTE_LINE, 0, row->line) &&
-                text_note_add(builder, NOTE_LABEL, row->label, 0) &&
-                text_note_add(builder, NOTE_BACKEND, entry->backend, 0) &&
-                text_note_add(builder, NOTE_SETTING, entry->setting, row->value[NOTE_SETTING]) &&
-                text_note_add(builder, NOTE_KILLED, entry->killed, 0);
+static bool notes_add(struct builder *builder) {
+    bool done = note_add(builder, NOTE_LINE, 0, builder->entry->line) &&
+                text_note_add(builder, NOTE_LABEL, builder->entry->label, 0) &&
+                text_note_add(builder, NOTE_BACKEND, builder->entry->backend, 0) &&
+                text_note_add(builder, NOTE_SETTING, builder->entry->setting, builder->value[NOTE_SETTING]) &&
+                text_note_add(builder, NOTE_KILLED, builder->entry->killed, 0);
     for (unsigned what = 0; what < NOTE_KINDS && done; what++)
-        done = !log_knows(row, (enum note_what)what) || what == NOTE_SETTING ||
-               note_add(builder, (enum note_what)what, 0, row->value[what]);
+        done = !knows(builder, (enum note_what)what) || what == NOTE_SETTING ||
+               note_add(builder, (enum note_what)what, 0, builder->value[what]);
     return done;
 }
 
 /* ---- budgets ---- */
 
 /* A part of the budget, as a step of its own. */
-static bool plan_set(struct builder *builder, const struct log_row *row, unsigned part, bool *begun) {
-    uint64_t bytes = row->value[planned[part].what];
+static bool plan_set(struct builder *builder, unsigned part, bool *begun) {
+    uint64_t bytes = builder->value[planned[part].what];
     struct event begin = {.action = ACTION_ALLOC, .address = ++builder->n_bands << 9, .size = bytes},
                  end = {.action = ACTION_FREE_COMPLETED,
                         .address = builder->plan_address[part],
                         .size = builder->plan[part]};
-    uint64_t apart = bytes > builder->plan[part] ? bytes - builder->plan[part] : builder->plan[part] - bytes;
-    if (!log_knows(row, planned[part].what) || (apart <= bytes / 512 && builder->plan[part] != 0))
+    if (!knows(builder, planned[part].what) ||
+        (distance_of(bytes, builder->plan[part]) <= bytes / 512 && builder->plan[part] != 0))
         return true; /* the same part again, with other decimals */
-    if (*begun && (!event_begin(builder, (struct event){.action = ACTION_IGNORED}, row) ||
-                   !note_add(builder, NOTE_LINE, 0, row->line)))
+    if (*begun && (!event_begin(builder, (struct event){.action = ACTION_IGNORED}) ||
+                   !note_add(builder, NOTE_LINE, 0, builder->entry->line)))
         return false;
     *begun = true;
     if (builder->plan[part] != 0 && !recorder_join(&builder->recorder, &end))
@@ -162,10 +169,10 @@ static bool plan_set(struct builder *builder, const struct log_row *row, unsigne
     return bytes == 0 || recorder_join(&builder->recorder, &begin);
 }
 
-static bool plans_set(struct builder *builder, const struct log_row *row) {
+static bool plans_set(struct builder *builder) {
     bool done = true, begun = false;
     for (unsigned part = 0; part < N_PLANNED && builder->plans && done; part++)
-        done = plan_set(builder, row, part, &begun);
+        done = plan_set(builder, part, &begun);
     return done;
 }
 
@@ -173,52 +180,52 @@ static bool plans_set(struct builder *builder, const struct log_row *row) {
 
 /* A maximum above the levels before and now was reached between the two lines. A maximum that is never reset shows
  * that only when it rises. */
-static bool has_spike(const struct builder *builder, const struct log_row *row) {
-    uint64_t most = row->value[NOTE_MAX_ALLOCATED];
-    return builder->shown == NOTE_ALLOCATED && log_knows(row, NOTE_MAX_ALLOCATED) &&
-           log_knows(row, NOTE_ALLOCATED) && most > builder->level && most > row->value[NOTE_ALLOCATED] &&
-           (row->max_is_reset || most > builder->last_max);
+static bool has_spike(const struct builder *builder) {
+    uint64_t most = builder->value[NOTE_MAX_ALLOCATED];
+    return builder->shown == NOTE_ALLOCATED && knows(builder, NOTE_MAX_ALLOCATED) &&
+           knows(builder, NOTE_ALLOCATED) && most > builder->level && most > builder->value[NOTE_ALLOCATED] &&
+           (builder->entry->max_is_reset || most > builder->last_max);
 }
 
-static bool spike_add(struct builder *builder, const struct log_row *row) {
+static bool spike_add(struct builder *builder) {
     struct event event = {.action = ACTION_IGNORED};
-    if (!has_spike(builder, row))
+    if (!has_spike(builder))
         return true;
-    if (!event_begin(builder, event, row) || !note_add(builder, NOTE_LINE, 0, row->line) ||
-        !level_set(builder, row->value[NOTE_MAX_ALLOCATED]))
+    if (!event_begin(builder, event) || !note_add(builder, NOTE_LINE, 0, builder->entry->line) ||
+        !level_set(builder, builder->value[NOTE_MAX_ALLOCATED]))
         return false;
     /* The first printed reserved bytes hold from the first line on. */
-    return builder->reserved != 0 || !log_knows(row, NOTE_RESERVED) ||
-           reserved_set(builder, row->value[NOTE_RESERVED]);
+    return builder->reserved != 0 || !knows(builder, NOTE_RESERVED) ||
+           reserved_set(builder, builder->value[NOTE_RESERVED]);
 }
 
-static uint64_t figure_or_unknown(const struct log_row *row, enum note_what what) {
-    return log_knows(row, what) ? row->value[what] : OOM_UNKNOWN;
+static uint64_t figure_or_unknown(const struct builder *builder, enum note_what what) {
+    return knows(builder, what) ? builder->value[what] : OOM_UNKNOWN;
 }
 
-static bool row_apply(struct builder *builder, const struct log_row *row, const struct log_entry *entry) {
+static bool row_apply(struct builder *builder) {
     struct event event = {.action = ACTION_IGNORED};
-    if (!spike_add(builder, row))
+    if (!spike_add(builder))
         return false;
-    if (row->is_oom)
+    if (builder->entry->is_oom)
         event = (struct event){.action = ACTION_OOM,
-                               .stack = row->stack,
-                               .size = figure_or_unknown(row, NOTE_ASKED),
-                               .address = figure_or_unknown(row, NOTE_DEVICE_FREE)};
+                               .stack = builder->entry->stack,
+                               .size = figure_or_unknown(builder, NOTE_ASKED),
+                               .address = figure_or_unknown(builder, NOTE_DEVICE_FREE)};
     builder->last_max =
-        log_knows(row, NOTE_MAX_ALLOCATED) ? row->value[NOTE_MAX_ALLOCATED] : builder->last_max;
-    if (!event_begin(builder, event, row) || !notes_add(builder, row, entry))
+        knows(builder, NOTE_MAX_ALLOCATED) ? builder->value[NOTE_MAX_ALLOCATED] : builder->last_max;
+    if (!event_begin(builder, event) || !notes_add(builder))
         return false;
-    if (log_knows(row, NOTE_RESERVED) && !reserved_set(builder, row->value[NOTE_RESERVED]))
+    if (knows(builder, NOTE_RESERVED) && !reserved_set(builder, builder->value[NOTE_RESERVED]))
         return false;
-    if (log_knows(row, NOTE_DEVICE_TOTAL) &&
-        row->value[NOTE_DEVICE_TOTAL] > builder->recorder.device.capacity_bytes)
-        builder->recorder.device.capacity_bytes = row->value[NOTE_DEVICE_TOTAL];
-    if (log_knows(row, NOTE_BUDGET_TOTAL))
-        builder->recorder.device.capacity_bytes = row->value[NOTE_BUDGET_TOTAL];
-    if (!plans_set(builder, row))
+    if (knows(builder, NOTE_DEVICE_TOTAL) &&
+        builder->value[NOTE_DEVICE_TOTAL] > builder->recorder.device.capacity_bytes)
+        builder->recorder.device.capacity_bytes = builder->value[NOTE_DEVICE_TOTAL];
+    if (knows(builder, NOTE_BUDGET_TOTAL))
+        builder->recorder.device.capacity_bytes = builder->value[NOTE_BUDGET_TOTAL];
+    if (!plans_set(builder))
         return false;
-    return !log_knows(row, builder->shown) || level_set(builder, row->value[builder->shown]);
+    return !knows(builder, builder->shown) || level_set(builder, builder->value[builder->shown]);
 }
 
 static bool device_finish(struct builder *builder, bool has_reserved, struct device_trace *device) {
@@ -241,11 +248,10 @@ static bool device_build(struct interner *interner, const struct log_rows *rows,
     bool has_reserved = false, done = recorder_init(&builder.recorder, interner, ordinal) &&
                                       stack_make(&builder, quantities[shown].name);
     for (uint32_t i = 0; i < n && done; i++) {
-        const struct log_entry *entry = &rows->entry[order[i].value];
-        struct log_row row;
-        log_entry_read(rows, entry, &row);
-        done = row_apply(&builder, &row, entry);
-        has_reserved |= log_knows(&row, NOTE_RESERVED);
+        builder.entry = &rows->entry[order[i].value];
+        log_entry_figures(rows, builder.entry, builder.value);
+        done = row_apply(&builder);
+        has_reserved |= knows(&builder, NOTE_RESERVED);
     }
     return done && device_finish(&builder, has_reserved, device);
 }

@@ -1,5 +1,6 @@
 #include "parser/log/log_oom.h"
 
+#include "base/numbers.h"
 #include "parser/log/log_pieces.h"
 
 #include <string.h>
@@ -203,21 +204,19 @@ static void gpu_read(struct text line, struct log_row *row) {
 
 /* "Limit: 7809138688" of BFC's statistics and the line before them. */
 static void bfc_read(struct text line, struct log_row *row) {
-    static const struct log_figure figures[] = {{"Limit:", BEHIND, NOTE_ALLOWED, 1},
-                                                {"InUse:", BEHIND, NOTE_ALLOCATED, 1},
+    static const struct log_figure figures[] = {{"InUse:", BEHIND, NOTE_ALLOCATED, 1},
+                                                {"Limit:", BEHIND, NOTE_ALLOWED, 1},
                                                 {"MaxInUse:", BEHIND, NOTE_MAX_ALLOCATED, 1},
                                                 {"memory_limit_:", BEHIND, NOTE_ALLOWED, 1},
                                                 {"total_region_allocated_bytes_:", BEHIND, NOTE_RESERVED, 1},
                                                 {NULL, BEHIND, NOTE_ASKED, 0}};
-    struct log_row copy = *row;
-    log_forget(&copy, NOTE_ALLOCATED);
-    bool most = log_has(line, "MaxInUse");
-    (void)log_figures_read(line, figures, &copy);
-    if (!most && log_knows(&copy, NOTE_ALLOCATED))
-        log_know_first(row, NOTE_ALLOCATED, copy.value[NOTE_ALLOCATED]);
-    for (const struct log_figure *figure = figures; figure->words != NULL; figure++)
-        if (figure->what != NOTE_ALLOCATED && log_knows(&copy, figure->what))
-            log_know_first(row, figure->what, copy.value[figure->what]);
+    bool most = log_has(line, "MaxInUse"); /* it contains the words of the first figure */
+    (void)log_figures_read(line, most ? figures + 1 : figures, row);
+}
+
+/* Do more lines of tables follow the message? */
+static bool has_tables(const struct log_row *row) {
+    return strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0;
 }
 
 /* Used 17.31G of 15.48G hbm */
@@ -281,7 +280,7 @@ static void oom_read(struct text line, struct log_row *row) {
     processes_read(line, row);
     log_setting_read(line, row);
     hbm_read(line, row);
-    if (strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0)
+    if (has_tables(row))
         bfc_read(line, row);
 }
 
@@ -305,7 +304,7 @@ static void oom_complete(struct log_row *row, bool since_2_1) {
 
 /* How many more lines the message may have. */
 static uint32_t lines_left(const struct log_row *row) {
-    if (strcmp(row->backend, "BFC") == 0 || strcmp(row->backend, "XLA") == 0)
+    if (has_tables(row))
         return TABLE_LINES;
     if (log_knows(row, NOTE_SETTING))
         return 0;
@@ -431,16 +430,14 @@ static enum log_oom_seen oom_go_on(struct log_oom *oom, struct text line) {
 
 /* Equal up to two decimals of the larger unit: "1.17GiB" is 1256277760 bytes. */
 static bool is_printed_as(uint64_t a, uint64_t b) {
-    uint64_t apart = a > b ? a - b : b - a;
-    return apart <= a / 100;
+    return distance_of(a, b) <= a / 100;
 }
 
 /* XLA reports one request in the lines of its allocator, of its client and of the exception. */
 static bool tells_again(const struct log_oom *oom, struct text line) {
     struct log_row row = {.gpu = LOG_NO_DEVICE};
-    bool tables = strcmp(oom->raw.backend, "BFC") == 0 || strcmp(oom->raw.backend, "XLA") == 0;
     oom_read(line, &row);
-    bool xla = tables && strcmp(row.backend, "XLA") == 0;
+    bool xla = has_tables(&oom->raw) && strcmp(row.backend, "XLA") == 0;
     return (xla || (strcmp(oom->raw.backend, "TensorRT") == 0 && strcmp(row.backend, "TensorRT") == 0)) &&
            log_knows(&oom->raw, NOTE_ASKED) &&
            is_printed_as(row.value[NOTE_ASKED], oom->raw.value[NOTE_ASKED]);

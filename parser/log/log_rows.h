@@ -1,5 +1,5 @@
-/* The contents of a log's lines, one row per line, stored compactly because a log may have millions of them. A row
- * is filled wide (struct log_row) and kept narrow: its flags, and the figures that it has. Private to parser/log/. */
+/* The contents of a log's lines, one row per line. A log may have millions of them: struct log_row, for the line that is
+ * being read, has room for every figure; struct log_entry keeps the figures that a row has. Private to parser/log/. */
 #pragma once
 
 #include "trace/trace.h"
@@ -18,7 +18,7 @@ struct log_row {
     int32_t gpu;     /* LOG_NO_DEVICE; LOG_HOST: the host's memory */
     bool has_time, is_oom;
     bool max_is_reset; /* its maxima are since the line before, not since the beginning */
-    bool label_before; /* its subject is in the line before */
+    bool label_before; /* the line before is its label */
     bool inferred;     /* by the words alone, of no form that is known */
     bool is_raised;    /* an error with the name of its exception before it, as it ends a traceback */
     bool is_own;       /* its stack ends at a line of the user's own code */
@@ -35,7 +35,7 @@ struct log_entry {
     uint32_t backend, setting, killed; /* strings */
     int32_t rank, gpu;
     bool has_time, is_oom, max_is_reset;
-    bool dropped; /* it was taken back */
+    bool dropped; /* it does not count (bare_ooms_drop) */
 };
 
 struct log_rows {
@@ -69,25 +69,15 @@ static inline bool log_entry_knows(const struct log_entry *entry, enum note_what
     return (entry->known >> what & 1) != 0;
 }
 
-/* The figures of an entry as a row again; without its names, which the entry has. */
-static inline void log_entry_read(const struct log_rows *rows, const struct log_entry *entry,
-                                  struct log_row *row) {
+/* Writes the figures of an entry, and 0 where it has none. */
+static inline void log_entry_figures(const struct log_rows *rows, const struct log_entry *entry,
+                                     uint64_t value[NOTE_KINDS]) {
     uint64_t at = entry->first;
-    row->known = entry->known;
     for (unsigned what = 0; what < NOTE_KINDS; what++)
-        row->value[what] = (entry->known >> what & 1) != 0 ? rows->value[at++] : 0;
-    row->line = entry->line;
-    row->label = entry->label;
-    row->stack = entry->stack;
-    row->time_us = entry->time_us;
-    row->has_time = entry->has_time;
-    row->is_oom = entry->is_oom;
-    row->max_is_reset = entry->max_is_reset;
-    row->rank = entry->rank;
-    row->gpu = entry->gpu;
+        value[what] = log_entry_knows(entry, (enum note_what)what) ? rows->value[at++] : 0;
 }
 
-/* Adds a row; its texts are interned. A row that is not complete yet is put again by log_rows_put. False: no memory. */
+/* Adds a row; its texts are interned. A row that becomes more complete is replaced by log_rows_put. False: no memory. */
 bool log_rows_add(struct log_rows *rows, struct interner *interner, const struct log_row *row);
 
 /* Writes row `index` anew: its figures are appended once more. False: no memory. */

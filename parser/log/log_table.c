@@ -275,11 +275,21 @@ static uint32_t bars_until(struct text line, uint32_t end) {
     return n;
 }
 
+/* "12345K" from `begin` to `end`: a figure of sacct, whose letter comes last. */
+static bool rss_read(struct text line, uint32_t begin, uint32_t end, struct log_row *row) {
+    static const char units[] = "KMGT";
+    const char *unit = end > begin + 1 ? strchr(units, line.at[end - 1]) : NULL;
+    uint64_t nbytes;
+    if (unit == NULL || *unit == '\0' ||
+        log_size((struct text){line.at, end - 1}, begin, KIB << 10 * (unit - units), &nbytes) != end - 1)
+        return false;
+    log_know(row, NOTE_MAX_HOST, nbytes);
+    return true;
+}
+
 /* The column "MaxRSS" of sacct -P, whose columns are separated by bars. */
 static bool sacct_bars(struct log_stream *stream, struct text line, struct log_row *row) {
-    static const char units[] = "KMGT";
     uint32_t name = log_find(line, 0, "MaxRSS|"), at = 0, left = stream->max_rss_bars;
-    uint64_t nbytes;
     if (name != LOG_NONE || text_ends(line, "|MaxRSS"))
         stream->max_rss_bars = bars_until(line, name != LOG_NONE ? name : line.nbytes) + 1;
     if (left == 0 || bars_until(line, line.nbytes) + 1 < left)
@@ -287,30 +297,16 @@ static bool sacct_bars(struct log_stream *stream, struct text line, struct log_r
     for (; left > 1; left--)
         at = log_find(line, at, "|") + 1;
     uint32_t end = log_find(line, at, "|");
-    end = end != LOG_NONE ? end : line.nbytes;
-    const char *unit = end > at + 1 ? strchr(units, line.at[end - 1]) : NULL;
-    if (unit == NULL ||
-        log_size((struct text){line.at, end - 1}, at, KIB << 10 * (unit - units), &nbytes) != end - 1)
-        return false;
-    log_know(row, NOTE_MAX_HOST, nbytes);
-    return true;
+    return rss_read(line, at, end != LOG_NONE ? end : line.nbytes, row);
 }
 
 /* The column "MaxRSS" of sacct, whose figures are in KiB and end where the name ends. */
-static bool sacct_line(struct log_state *state, struct text line, struct log_row *row) {
-    static const char units[] = "KMG";
-    struct log_stream *stream = state->stream;
+static bool sacct_line(struct log_stream *stream, struct text line, struct log_row *row) {
     uint32_t name = log_find(line, 0, "MaxRSS"), end = stream->max_rss;
-    uint64_t nbytes;
     if (name != LOG_NONE)
         stream->max_rss = name + 6;
-    const char *unit = end > 1 && end <= line.nbytes ? strchr(units, line.at[end - 1]) : NULL;
-    if (name != LOG_NONE || unit == NULL || *unit == '\0' ||
-        log_size((struct text){line.at, end - 1}, log_digits_begin(line, end - 1, true),
-                 KIB << 10 * (unit - units), &nbytes) != end - 1)
-        return false;
-    log_know(row, NOTE_MAX_HOST, nbytes);
-    return true;
+    return name == LOG_NONE && end > 1 && end <= line.nbytes &&
+           rss_read(line, log_digits_begin(line, end - 1, true), end, row);
 }
 
 /* Words of a kill's message, the killer, and the figures. */
@@ -421,7 +417,7 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
         state->stream->table_gpu = (int32_t)card;
     if (sglang_cache(line, row) || ggml_buffer(line, row) || ollama_gpu(state, line, row))
         return LOG_ROW;
-    bool level = sacct_bars(state->stream, line, row) || sacct_line(state, line, row),
+    bool level = sacct_bars(state->stream, line, row) || sacct_line(state->stream, line, row),
          killed = kill_line(state, line, row);
     if (level || killed) {
         row->gpu = LOG_HOST;

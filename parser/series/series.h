@@ -1,7 +1,7 @@
 /*
  * Several dumps of one process as one recording. Where a dump continues the one before (the same events, by time,
- * address and size), both form one run. Where events between them are missing, the two states tell what stayed,
- * what came and what went.
+ * address and size), both form one run. Where events between them are missing, the two states tell which allocations
+ * stayed, were freed and were made.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Two dumps with missing events between them: what is in the last state of the first and in the first state of the
- * second has stayed, and the rest went or came in the gap. */
+/* Two dumps with missing events between them: an allocation that is live at the end of the first and at the beginning of
+ * the second has stayed; the others were freed or made in the gap. */
 #include "parser/series/series_internal.h"
 
 /* An event in a gap, at the time of the event that follows it. */
@@ -45,16 +45,9 @@ static void stayed_mark(struct side *a, struct side *b) {
     }
 }
 
-/* Reserved bytes at the end and before the first event. */
-static uint64_t reserved_end(const struct device_trace *device) {
-    uint64_t nbytes = 0;
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        nbytes += device->segments[i].total_size;
-    return nbytes;
-}
-
+/* Reserved bytes before the first event. */
 static uint64_t reserved_start(const struct device_trace *device) {
-    uint64_t nbytes = reserved_end(device);
+    uint64_t nbytes = device_reserved_end(device);
     for (uint32_t i = 0; i < device->n_segment_events; i++)
         nbytes -= segment_event_delta(&device->segment_events[i]);
     return nbytes;
@@ -65,7 +58,7 @@ static bool gap_join(struct chain *chain, const struct side *a, const struct sid
     const struct allocations *old = &a->device->allocations;
     struct feeder before = {.recorder = &chain->recorder, .device = a->device};
     struct feeder after = {.recorder = &chain->recorder, .device = b->device};
-    uint64_t had = reserved_end(a->device), has = reserved_start(b->device);
+    uint64_t had = device_reserved_end(a->device), has = reserved_start(b->device);
     struct event less = {.action = ACTION_SEGMENT_FREE, .size = had - has};
     struct event more = {.action = ACTION_SEGMENT_ALLOC, .size = has - had};
     bool done = gap_event(chain, b->device) && (had <= has || recorder_join(&chain->recorder, &less));

@@ -124,7 +124,7 @@ static void test_shapes(void **state) {
     expect_refused("{\"a\":1}", READ_BAD_SHAPE, 0);
     expect_refused("[1]", READ_BAD_SHAPE, 0);
     expect_refused("[[1,2,3],[4]]", READ_BAD_SHAPE, 0);
-    expect_refused("{\"allocator_settings\":{}}", READ_BAD_SHAPE, 0);
+    expect_refused("{\"allocator_settings\":{}}", READ_BAD_SHAPE, 25);
     expect_refused("{\"traceEvents\":[]}", READ_BAD_SHAPE, 0);
 }
 
