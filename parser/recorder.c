@@ -191,7 +191,7 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
 /* Marks functions for rare events, kept apart so that the common ones need not save registers. */
 #define RARE __attribute__((noinline, cold))
 
-/* Adds to what is alive less what is reserved; `nbytes` modulo 2^64. */
+/* Adds to the difference of alive and reserved bytes; `nbytes` modulo 2^64. */
 static void above_add(struct recorder *recorder, uint64_t nbytes) {
     recorder->above = (int64_t)((uint64_t)recorder->above + nbytes);
     recorder->rise = recorder->above > recorder->rise ? recorder->above : recorder->rise;

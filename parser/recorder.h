@@ -1,9 +1,9 @@
 /*
  * Turns the events of one device, in the order of the file, into allocations (trace/trace.h), and joins them with
- * the final segments. Events are not kept: what remains of one is its time and what it did to an allocation.
+ * the final segments. Events are not kept, only their times and their effects on allocations.
  *
- * It follows PyTorch's allocator in which free ends an allocation, what an orphan free means and how final blocks
- * complete the picture; docs/architecture.md, "From events to allocations", states the rules.
+ * docs/architecture.md, "From events to allocations", states the rules, which are those of PyTorch's allocator: which
+ * free ends an allocation, what an orphan free means, how final blocks complete the picture.
  */
 #pragma once
 
@@ -69,7 +69,7 @@ struct recorder {
     uint64_t n_blocks_before, blocks_before_bytes; /* allocations known from final blocks only */
     uint64_t n_reopened, n_unmatched_end, unmatched_end_bytes;
     int64_t above,
-        rise; /* (alive - reserved) against its value before the first event: now, and the most so far */
+        rise; /* alive minus reserved bytes, less its value before the first event: now, and the most so far */
     uint64_t n_unrequested; /* completions without a request, for allocations made in the recording */
 };
 
@@ -81,7 +81,7 @@ static inline uint32_t address_home(const struct address_map *map, uint64_t addr
     return (uint32_t)(mixed >> 32) & map->mask;
 }
 
-/* Fetches into the cache what an event of this address, which comes soon, looks at first. */
+/* Prefetches the slot of an address that an event will need soon. */
 static inline void recorder_expect(const struct recorder *recorder, uint64_t address) {
     if (recorder->open.slot != NULL)
         __builtin_prefetch(&recorder->open.slot[address_home(&recorder->open, address)]);

@@ -28,8 +28,7 @@ static void allocations_close(struct allocations *allocations, uint32_t end) {
     }
 }
 
-/* Order of the allocations from before the recording: that of the blocks that still hold them; UINT32_MAX without
- * one. */
+/* For allocations from before the recording: the index of the block that still holds one; UINT32_MAX: none does. */
 struct ranks {
     uint32_t *rank;
     uint32_t capacity;
@@ -116,8 +115,8 @@ static void open_count(struct recorder *recorder) {
     }
 }
 
-/* The order from bottom to top: what outlives the recording in the order of the blocks, then the rest of that, then
- * by falling death, so that what is freed first lies on top and moves nothing. */
+/* The order from bottom to top: allocations that outlive the recording, in the order of their blocks and then those
+ * without one, then the others by falling death, so that the first to be freed lies on top and moves nothing. */
 static uint64_t before_key(const struct allocations *allocations, const struct ranks *ranks,
                            uint32_t allocation, uint32_t end) {
     if (allocations->death[allocation] == end)
@@ -184,7 +183,7 @@ static bool segments_are_private(const struct device_trace *device) {
     return false;
 }
 
-/* The final segments by address. Those made in the recording do not tell what was there before. */
+/* The final segments by address. One that was made in the recording says nothing about earlier allocations there. */
 struct final_segments {
     struct sort_row *rows;
     uint32_t *birth; /* moment, by index in `rows` */
@@ -214,7 +213,7 @@ static bool final_segments_init(struct final_segments *final, struct recorder *r
     return true;
 }
 
-/* The pool of an allocation whose event did not name it: that of the final segment around its address. */
+/* Gives allocations whose event named no pool that of the final segment around their address. */
 static bool pools_complete(struct recorder *recorder) {
     struct device_trace *device = &recorder->device;
     struct allocations *allocations = &device->allocations;

@@ -24,7 +24,6 @@ bool machine_fail_memory(struct machine *machine) {
                                                   : "not enough memory");
 }
 
-/* The snapshot has set code and message; the place is ours. */
 bool machine_fail_snapshot(struct machine *machine) {
     struct read_error *error = machine->cursor->error;
     error->offset = machine->opcode_offset;
@@ -43,7 +42,7 @@ bool machine_push_slow(struct machine *machine, struct value value) {
     return true;
 }
 
-/* There is a stack from the beginning, so that places in it have addresses even where nothing was pushed yet. */
+/* Allocates the stack before the first push, so that places in it have addresses. */
 bool machine_begin(struct machine *machine) {
     layouts_forget(machine);
     return ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, 1) ||
@@ -76,7 +75,7 @@ bool mark_pop(struct machine *machine, uint32_t *first) {
 
 /* ---- memo ---- */
 
-/* A place for a value that does not fit; that of the entry as it was, if it has one. UINT32_MAX: error noted. */
+/* The box for a value that does not fit into the entry: the entry's own, or a new one. UINT32_MAX: an error is noted. */
 static uint32_t box_take(struct machine *machine, uint32_t entry) {
     struct memo *memo = &machine->memo;
     if (memo_tag(entry) == VALUE_BOXED)
@@ -116,8 +115,7 @@ static struct value entry_unpack(const struct machine *machine, uint32_t index) 
     return value;
 }
 
-/* Indices are dense in real files. One that leads the number of bytes read so far is an attack on our memory.
- */
+/* Indices are dense in real files. One above the number of bytes read so far is an attack on memory. */
 static bool memo_reserve(struct machine *machine, uint32_t index) {
     struct memo *memo = &machine->memo;
     if (index < memo->count)
@@ -219,8 +217,8 @@ static inline bool container_memo(struct machine *machine) {
     }
 }
 
-/* The cursor is at the MARK of a list that was just begun: if it is nothing but references to frames, it is taken
- * whole. */
+/* The cursor is at the MARK of a list that was just begun: if the list has only references to frames, it is read in one
+ * step. */
 static bool references_take(struct machine *machine) {
     uint32_t stack;
     const uint8_t *next = list_take(machine, machine->cursor->p + 1, &stack);
@@ -409,8 +407,7 @@ bool machine_push_string(struct machine *machine, const uint8_t *bytes, size_t n
            machine_push_bits(machine, VALUE_STRING, id);
 }
 
-/* The cursor is after the length. It is believed only as far as the bytes that remain: they are read first.
- */
+/* The cursor is after the length, which is not trusted: the bytes are read before memory is taken for them. */
 static bool string_push(struct machine *machine, uint64_t nbytes) {
     struct cursor *cursor = machine->cursor;
     if (cursor->error->code != READ_OK)
@@ -424,7 +421,7 @@ static bool string_push(struct machine *machine, uint64_t nbytes) {
     return machine_push_string(machine, bytes, (size_t)nbytes);
 }
 
-/* Bytes of no use here; read in steps so that no length can make us allocate. */
+/* Skips bytes that nothing uses, in steps, so that no length makes the buffer grow. */
 static bool bytes_skip(struct machine *machine, uint64_t nbytes) {
     struct cursor *cursor = machine->cursor;
     while (nbytes != 0 && cursor->error->code == READ_OK) {
@@ -437,7 +434,7 @@ static bool bytes_skip(struct machine *machine, uint64_t nbytes) {
     return cursor->error->code == READ_OK && machine_push_bits(machine, VALUE_OPAQUE, 0);
 }
 
-/* One opcode. The order is that of how often they occur. */
+/* Executes one opcode. The most frequent ones come first. */
 static bool opcode_run(struct machine *machine, uint8_t opcode) {
     struct cursor *cursor = machine->cursor;
     switch (opcode) {

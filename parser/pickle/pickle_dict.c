@@ -1,9 +1,9 @@
-/* Whole dicts: nearly every event, block and frame of a real file comes this way. */
+/* Reads whole dicts in one step: nearly all events, blocks and frames of real files. */
 #include "parser/pickle/pickle_machine.h"
 
 #include "parser/keys.h"
 
-enum { MAX_PAIR_NBYTES = 2 * 260 }; /* a key and a value, the longest: a text of 255 bytes */
+enum { MAX_PAIR_NBYTES = 2 * 260 }; /* a key and the longest value, a text of 255 bytes */
 
 /* ---- values: each returns the place of the next opcode; NULL: anything else, or an error ---- */
 
@@ -120,8 +120,8 @@ static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
     return known;
 }
 
-/* Reads pairs of known keys and small values into the snapshot's view of a dict, as far as there are; the cursor is
- * after the last one then. They are the first steps of the recipe. */
+/* Reads pairs of known keys and small values into the snapshot's view of a dict, and leaves the cursor after the last of
+ * them. They become the first steps of the recipe. Returns how many there are. */
 static uint32_t pairs_take(struct machine *machine, uint64_t *key_mask) {
     struct cursor *cursor = machine->cursor;
     const struct dict_recipe *recipe = &machine->recipe;
@@ -170,7 +170,7 @@ static struct value *events_below(struct machine *machine) {
     return list->tag == VALUE_NEW_LIST || list->tag == VALUE_EVENTS ? list : NULL;
 }
 
-/* An event that goes straight from the dict's view into its list, and off the stack. */
+/* Records the dict in view as an event of its list, and drops it from the stack. */
 static bool event_record(struct machine *machine, struct value *list) {
     const struct value *dict = machine_top(machine);
     enum value_tag before = list->tag;
@@ -183,7 +183,7 @@ static bool event_record(struct machine *machine, struct value *list) {
     return before == list->tag || memo_update(machine, list);
 }
 
-/* SETITEMS of a dict that was read whole. Left to the general machine if its shape is unknown. */
+/* SETITEMS of a dict that was read whole. A dict of unknown shape is left to the general machine. */
 static bool dict_complete(struct machine *machine, uint64_t mask, uint32_t n_pairs) {
     struct value *dict = machine_top(machine);
     machine->snapshot.key_mask = mask;
@@ -199,7 +199,7 @@ static bool dict_complete(struct machine *machine, uint64_t mask, uint32_t n_pai
     return pairs_push(machine, n_pairs);
 }
 
-/* The dict whose MARK the cursor is at. `whole` says whether it is complete. */
+/* Reads the dict at whose MARK the cursor is. `*whole`: all of it was read. */
 static bool dict_take_one(struct machine *machine, bool *whole) {
     struct cursor *cursor = machine->cursor;
     uint64_t mask;

@@ -1,11 +1,11 @@
 /*
- * Events, the fast way. A list of events is millions of small dicts with the same keys in the same order, so each is read
- * straight into a struct event. An event that is written like one before (its layout) is recognised as a whole; otherwise its keys
- * are compared one by one with the recipe of the event before, and its layout is learnt.
+ * Reads events fast. A list of events is millions of small dicts with the same keys in the same order, so each is read
+ * straight into a struct event. An event that is written like one before (its layout) is recognised as a whole; otherwise
+ * its keys are compared one by one with the recipe of the event before, and its layout is learnt.
  *
- * What holds: the result is that of the general machine, its control (tests/unit/parser/pickle_fast_test.c and tests/fuzz read inputs
- * both ways). Nothing but the memo changes before the event is whole; where something else than expected comes, the memo is
- * cut back and the event is left to pickle_dict.c as if nobody had looked at it.
+ * The result equals that of the general machine (tests/unit/parser/pickle_fast_test.c and tests/fuzz read inputs both
+ * ways). Only the memo changes before an event is complete; if something unexpected comes, the memo is cut back and
+ * pickle_dict.c reads the event from its beginning.
  */
 #include "parser/pickle/pickle_machine.h"
 
@@ -70,7 +70,7 @@ static const uint8_t *pool_take(struct machine *machine, const uint8_t *p, struc
     return next;
 }
 
-/* Values by how they are taken; of all but the first two the place in a draft is known. */
+/* How a value is read. All but KIND_OTHER have a place in a draft. */
 enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER };
 
 /* The kind of a key's value, and its place. KIND_OTHER: it has no place of its own. */
@@ -117,7 +117,7 @@ static const uint8_t *value_take(struct machine *machine, uint8_t key, const uin
 
 /* ---- the recipe ---- */
 
-/* The opcode of an integer is recognised together with its key. False: the value is none. */
+/* The opcode of an integer is recognised together with its key. False: the value is not an integer. */
 static bool step_learn_integer(struct event_step *step, const uint8_t *p) {
     if (!integer_form(p + step->key_nbytes, &step->form))
         return false;
@@ -129,7 +129,7 @@ static bool step_learn_integer(struct event_step *step, const uint8_t *p) {
     return true;
 }
 
-/* So is a text, as far as 8 bytes go: "N/A" comes with every event of a program that is not compiled. */
+/* So is a short text: "N/A" comes with every event of a program that is not compiled. */
 static void step_learn_text(struct machine *machine, struct event_step *step, const uint8_t *p) {
     const uint8_t *value = p + step->key_nbytes;
     if (*value == 'h' || *value == 'j')
@@ -181,7 +181,7 @@ static const uint8_t *pair_take_other(struct machine *machine, const uint8_t *p,
                                               : NULL;
 }
 
-/* The text is the same again. */
+/* Is the text at `p` that of the step? */
 static inline bool text_follow(struct machine *machine, const struct event_step *step, const uint8_t *p) {
     return (load_u64(p + step->key_nbytes) & step->form.mask) == step->text &&
            memo_append(machine, VALUE_STRING, step->string);
@@ -212,7 +212,7 @@ static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t 
     return p;
 }
 
-/* As many pairs as follow the recipe from step `*n` on. */
+/* Reads pairs as long as they follow the recipe, from step `*n` on. */
 static inline const uint8_t *pairs_follow(struct machine *machine, const uint8_t *p, uint32_t *n,
                                           struct event_draft *draft) {
     struct event_recipe *recipe = &machine->event_recipe;
@@ -227,7 +227,7 @@ static inline const uint8_t *pairs_follow(struct machine *machine, const uint8_t
     return p;
 }
 
-/* All pairs from `p` to the SETITEMS, whose place is returned. */
+/* Reads all pairs from `p` on and returns the place of the SETITEMS after them; NULL: something else, or an error. */
 static const uint8_t *fields_take(struct machine *machine, const uint8_t *p, struct event_draft *draft) {
     uint32_t n = 0;
     for (p = pairs_follow(machine, p, &n, draft); *p != 'u'; p = pairs_follow(machine, p, &n, draft)) {
@@ -425,7 +425,7 @@ static __attribute__((noinline)) const uint8_t *draft_take_other(struct machine 
     return end;
 }
 
-/* The event whose EMPTY_DICT is at `p`. NULL: left as it was, or an error. */
+/* Reads and records the event whose EMPTY_DICT is at `p`. NULL: nothing was changed, or an error. */
 static inline const uint8_t *event_take(struct machine *machine, const uint8_t *p,
                                         struct recorder *recorder) {
     struct event_draft draft;

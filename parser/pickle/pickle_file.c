@@ -43,7 +43,7 @@ static bool pickle_follows(struct cursor *cursor) {
     return cursor_fill(cursor, 2) && cursor->p[0] == 0x80 && cursor->p[1] >= 2 && cursor->p[1] <= 5;
 }
 
-/* Line ends and zeros pad a file; no writer of a recording leaves them alone. */
+/* Skips line ends and zeros, which only pad a file: the rest of a recording has other bytes too. */
 static uint64_t padding_skip(struct cursor *cursor) {
     uint64_t nbytes = 0;
     for (; nbytes < MAX_TRAILING_NBYTES && cursor_fill(cursor, 1); nbytes++) {
@@ -59,7 +59,7 @@ static bool descriptor_follows(struct cursor *cursor) {
     return cursor_fill(cursor, 4) && memcmp(cursor->p, "PK\7\10", 4) == 0;
 }
 
-/* A writer that is not alone leaves its bytes after the end of the other's. */
+/* Reports bytes after STOP. Of two processes that wrote one file, the longer pickle's rest is there. */
 static bool trailing_diagnose(struct cursor *cursor, struct trace *trace) {
     const char *key = pickle_follows(cursor) ? "trailing_bytes/pickle" : "trailing_bytes";
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {padding_skip(cursor)};
@@ -85,7 +85,7 @@ bool pickle_read(struct cursor *cursor, struct trace *trace) {
     if (!done && cursor->error->code == READ_TRUNCATED) {
         done = cut_read(&machine);
     } else {
-        machine_release(&machine); /* the memo is large: gone before the columns are joined */
+        machine_release(&machine); /* the memo is large: freed before the columns are joined */
         done = done && (snapshot_finish(&machine.snapshot, root) || machine_fail_snapshot(&machine)) &&
                trailing_diagnose(cursor, trace);
     }

@@ -71,7 +71,7 @@ static uint32_t *cache_find(struct list_cache *lists, const uint8_t *raw, uint32
     return &lists->slot[at];
 }
 
-/* The entry after the last one becomes the last one. */
+/* Notes that this entry came after the last one. */
 static void cache_follow(struct list_cache *lists, uint32_t index) {
     lists->entry[lists->last].next = index;
     lists->last = index;
@@ -149,7 +149,7 @@ static const uint8_t *entry_take(struct machine *machine, uint32_t index, const 
     return p + entry->nbytes + 1;
 }
 
-/* The slot of the last entry met with the same beginning. NULL: the list may be too short to tell. */
+/* The place of the last entry that began with the same bytes. NULL: too few bytes are available. */
 static uint32_t *recent_find(struct machine *machine, const uint8_t *p) {
     if (machine->cursor->end - p < HEAD_NBYTES || machine->lists.recent == NULL)
         return NULL;

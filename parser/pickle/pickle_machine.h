@@ -74,7 +74,7 @@ struct integer_form {
  * values in the same form, so one comparison recognises a key and the opcode of its value. */
 struct event_recipe {
     struct event_step {
-        uint64_t opcodes, mask, key_mask; /* of both, and of the key's alone */
+        uint64_t opcodes, mask, key_mask; /* of key and value; the mask of the key alone */
         uint64_t keys;                    /* bits of the keys up to this one */
         struct integer_form form;         /* of an integer; `at` and `nbytes` count from the key */
         uint64_t text;                    /* SHORT_BINUNICODE to MEMOIZE of one that is the same each time */
@@ -139,7 +139,7 @@ struct short_text {
 /* The callables that a pickle may call. */
 enum function {
     FUNCTION_FIRST_ARGUMENT,
-    FUNCTION_APPLIED, /* the same, with its first argument, instead of a tuple of all, after it */
+    FUNCTION_APPLIED, /* the same; its first argument is on the stack, in place of the tuple of all */
     FUNCTION_ORDERED_DICT
 };
 
@@ -230,11 +230,11 @@ bool machine_push_string(struct machine *machine, const uint8_t *bytes, size_t n
 
 /* ---- memo ---- */
 
-/* GET and PUT; an error where an entry was never put. */
+/* GET and PUT. GET of an entry that was never put is an error. */
 bool memo_get(struct machine *machine, uint64_t index);
 bool memo_put(struct machine *machine, uint32_t index);
 
-/* For bits that fit. */
+/* Packs a value whose bits fit. */
 static inline uint32_t memo_entry(unsigned tag, uint32_t bits) {
     return (uint32_t)tag << MEMO_BITS | bits;
 }
@@ -249,7 +249,7 @@ static inline uint32_t memo_bits(uint32_t entry) {
 
 bool memo_append_slow(struct machine *machine, enum value_tag tag, uint64_t bits);
 
-/* MEMOIZE. The count cannot lead the number of bytes: each memo opcode is one. */
+/* MEMOIZE. The count cannot exceed the number of bytes, because the opcode is one. */
 static inline bool memo_append(struct machine *machine, enum value_tag tag, uint64_t bits) {
     struct memo *memo = &machine->memo;
     if (memo->count == memo->capacity || bits >> MEMO_BITS != 0)
@@ -258,13 +258,13 @@ static inline bool memo_append(struct machine *machine, enum value_tag tag, uint
     return true;
 }
 
-/* A container has changed its nature (it was empty, now it is a stack): the memo must say so too. */
+/* Updates the memo after a container has changed its kind (it was empty and is a stack now). */
 bool memo_update(struct machine *machine, const struct value *value);
 
-/* A container is of no use any more. */
+/* Marks the memo's entry of a container that nothing needs any more. */
 void memo_spend(struct machine *machine, const struct value *value);
 
-/* A container on the stack may have been filled through another reference: the memo knows better. */
+/* Takes the state of a container from the memo: it may have been filled through another reference. */
 void value_refresh(const struct machine *machine, struct value *value);
 
 /* Makes stack[first .. first + count) ready to be put into a container: complete dicts get their shape. */
@@ -312,9 +312,9 @@ void list_cache_release(struct machine *machine);
 /* ---- pickle_dict.c ---- */
 
 /*
- * The cursor is at the MARK of a dict that was just begun (on top of the stack, not in the memo or put there). Known
- * keys with small values are taken without the stack; where something else comes, all is handed to the machine as if it
- * had read it itself. Then follow, as long as it goes, the other events of the same list. False: an error.
+ * Reads the dict at whose MARK the cursor is (it is on top of the stack; its memo opcode, if it has one, was run). Known keys with small
+ * values are read without the stack; if something else comes, all is handed to the machine as if it had read it itself.
+ * Then reads the following events of the same list, as far as they have the usual form. False: an error.
  */
 bool dict_take(struct machine *machine);
 
