@@ -33,8 +33,8 @@ bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id);
 bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id);
 bool intern_context(struct interner *interner, struct context context, uint32_t *id);
 
-/* Cuts a string to FRAME_TEXT_MAX_NBYTES: a file keeps its end, with its own name, any other name its beginning. False: no
- * memory. */
+/* Cuts a string to FRAME_TEXT_MAX_NBYTES: a file keeps its end, with its own name, any other name its beginning. False:
+ * no memory. */
 bool intern_cut(struct interner *interner, uint32_t *string, bool keep_end);
 
 /* The stack of `frames` (innermost first). O(n_frames). */

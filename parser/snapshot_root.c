@@ -75,8 +75,8 @@ static bool segment_record(struct snapshot *snapshot, const struct staged_segmen
     return true;
 }
 
-/* Records the final segments of the devices, or all as those of one. If the events of a device do not reach the end, its
- * segments would look older than the recording, so they are left out. */
+/* Records the final segments of the devices, or all as those of one. If the events of a device do not reach the end,
+ * its segments would look older than the recording, so they are left out. */
 static bool segments_record(struct snapshot *snapshot, const struct value *segments, int32_t ordinal) {
     if (segments == NULL || segments->tag != VALUE_SEGMENTS)
         return true;

@@ -16,6 +16,6 @@ bool html_recognises(const uint8_t *p, size_t nbytes);
 bool html_seek(struct cursor *cursor, enum html_kind *kind);
 
 /* Reads the recording in a page that Strata wrote. The cursor must be at the first base64 character of the payload. The
- * page's own facts (file name, title) are dropped. False: the cursor's error is set. Takes memory for the inflated payload
- * besides the trace. */
+ * page's own facts (file name, title) are dropped. False: the cursor's error is set. Takes memory for the inflated
+ * payload besides the trace. */
 bool page_read(struct cursor *cursor, struct trace *trace);

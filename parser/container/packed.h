@@ -1,13 +1,13 @@
 /*
- * A read_source that unpacks another input: any number of members of gzip, frames of zstd or streams of xz, one after the
- * other, with their checksums, or one stream of deflate. What follows the last one is ignored, as gzip(1) does.
+ * A read_source that unpacks another input: any number of members of gzip, frames of zstd or streams of xz, one after
+ * the other, with their checksums, or one stream of deflate. What follows the last one is ignored, as gzip(1) does.
  *
  * zstd and xz need libzstd and liblzma, which the program may be built without. A frame of zstd with a window above 128
  * MiB is refused, and so is a stream of xz that needs more than 256 MiB.
  *
- * ISA-L, if it is built in, inflates gzip in a fraction of zlib's time. It gives the same bytes, and ends truncated input
- * after the same byte, but does not say where and how a member is damaged: packed_explain asks zlib. (A member with code
- * tables that RFC 1951 forbids may be read by ISA-L and refused by zlib. No compressor writes one.)
+ * ISA-L, if it is built in, inflates gzip in a fraction of zlib's time. It gives the same bytes, and ends truncated
+ * input after the same byte, but does not say where and how a member is damaged: packed_explain asks zlib. (A member
+ * with code tables that RFC 1951 forbids may be read by ISA-L and refused by zlib. No compressor writes one.)
  */
 #pragma once
 
@@ -49,8 +49,8 @@ bool xz_recognises(const uint8_t *p, size_t nbytes);
  * without the library), and there is nothing to release. */
 bool packed_open(struct packed *packed, struct cursor *cursor, enum packed_kind kind);
 
-/* The unpacked bytes. A truncated input just ends; packed.end tells. Damage sets the cursor's error to READ_CORRUPT, with
- * the offset in the packed input. */
+/* The unpacked bytes. A truncated input just ends; packed.end tells. Damage sets the cursor's error to READ_CORRUPT,
+ * with the offset in the packed input. */
 struct read_source packed_source(struct packed *packed);
 
 /* Completes an error that ISA-L found: reads the input again with zlib and takes over its error. Takes as long as

@@ -23,8 +23,8 @@ bool zip_recognises(const uint8_t *p, size_t nbytes);
  * to release. */
 bool zip_open(struct zip *zip, struct cursor *cursor);
 
-/* The bytes of the member; at their end its checksum is verified. A stored member of unknown size lasts until the end of
- * the zip, because what follows a pickle is ignored anyway. A truncated zip just ends; zip.end tells. */
+/* The bytes of the member; at their end its checksum is verified. A stored member of unknown size lasts until the end
+ * of the zip, because what follows a pickle is ignored anyway. A truncated zip just ends; zip.end tells. */
 struct read_source zip_source(struct zip *zip);
 
 void zip_release(struct zip *zip);

@@ -343,8 +343,8 @@ static bool line_read(struct reader *reader, struct text line) {
     return taken || label_intern(reader, message, &stream->last_label);
 }
 
-/* Where the first of several messages in a line ends; LOG_NONE: there is only one. Ranks that print at once lose the line's
- * end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...", "... see
+/* Where the first of several messages in a line ends; LOG_NONE: there is only one. Ranks that print at once lose the
+ * line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...", "... see
  * PYTORCH_CUDA_ALLOC_CONFCUDA out of memory. Tried to allocate ...". A string of JSON may have several lines. */
 static uint32_t message_end(struct text line) {
     static const char error[] = " out of memory. Tried to allocate";

@@ -1,4 +1,5 @@
-/* Logs: what a run printed about its memory, line by line. docs/inputs-reference.md lists the forms that are understood. */
+/* Logs: what a run printed about its memory, line by line. docs/inputs-reference.md lists the forms that are
+ * understood. */
 #pragma once
 
 #include "parser/cursor.h"

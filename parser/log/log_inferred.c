@@ -149,7 +149,8 @@ bool log_is_about_memory(struct text line) {
     return false;
 }
 
-/* "memory used: 11.8 / 12.3 GB", "allocated/reserved: 1.2/3.4 GB". Returns the place after both; LOG_NONE: there is no such pair. */
+/* "memory used: 11.8 / 12.3 GB", "allocated/reserved: 1.2/3.4 GB". Returns the place after both; LOG_NONE: there is no
+ * such pair. */
 static uint32_t pair_at(struct text line, uint32_t at, uint64_t *one, uint64_t *other) {
     uint64_t nbytes;
     if (!is_digit(line.at[at]) || (at > 0 && strchr(" :=(\t", line.at[at - 1]) == NULL) ||
@@ -214,8 +215,8 @@ static void figures_read(const struct log_stream *stream, struct text line, stru
 
 enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row) {
     struct log_stream *stream = state->stream;
-    /* Not read by their words: see_memory_usage (log_line_host does), tables of errors, of TensorFlow's allocator and of
-     * planners, whose figures are not levels, and the kernel's lines after a kill. */
+    /* Not read by their words: see_memory_usage (log_line_host does), tables of errors, of TensorFlow's allocator and
+     * of planners, whose figures are not levels, and the kernel's lines after a kill. */
     if (log_has(line, "CPU Virtual Memory:") || stream->oom.lines_left != 0 || log_has(line, "oom_reaper") ||
         log_has(line, "planner.stats:#") || log_has(line, "Memory cgroup stats for") ||
         log_has(line, "bfc_allocator.cc"))

@@ -49,7 +49,7 @@ static enum log_seen megatron_line(struct log_state *state, struct text line, st
     return log_knows(row, NOTE_ALLOCATED) ? LOG_ROW : LOG_NOTHING;
 }
 
-/* ---- TorchTracemalloc of Accelerate's and PEFT's examples: whole MiB before, after and at the most of a stretch ---- */
+/* ---- TorchTracemalloc of Accelerate and PEFT: whole MiB before, after and at the peak of a stretch ---- */
 
 /* The figure after the colon that follows these words; it may be negative, as a difference. */
 static bool traced_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
@@ -119,8 +119,8 @@ static bool is_max(struct text line, uint32_t at) {
     return false;
 }
 
-/* The figure after or before the word at `at`: "reserved: 6.1 GB", "6.1 GB reserved". `word` lacks its first letter, which
- * may be a capital. */
+/* The figure after or before the word at `at`: "reserved: 6.1 GB", "6.1 GB reserved". `word` lacks its first letter,
+ * which may be a capital. */
 static bool size_beside(struct text line, uint32_t at, const char *word, uint64_t *nbytes) {
     uint32_t behind = log_skip(line, at + 1 + (uint32_t)strlen(word));
     if (text_has_at(line, behind, "memory"))

@@ -120,8 +120,8 @@ enum log_seen log_tools_line(struct log_state *state, struct text line, struct l
 /* log_csv.c: a row or the header of nvidia-smi --query-gpu=... --format=csv. */
 enum log_seen log_csv_line(struct log_state *state, struct text line, struct log_row *row);
 
-/* log_inferred.c: "LABEL: NUMBER UNIT", several in a line, if the label names allocated, reserved, cached, used, free or
- * peak memory, or is below a line about memory. Marks the row as inferred. */
+/* log_inferred.c: "LABEL: NUMBER UNIT", several in a line, if the label names allocated, reserved, cached, used, free
+ * or peak memory, or is below a line about memory. Marks the row as inferred. */
 enum log_seen log_inferred_line(struct log_state *state, struct text line, struct log_row *row);
 
 /* log_inferred.c: does the text name memory or a GPU? O(text). */

@@ -49,8 +49,8 @@ static inline bool log_has_both(struct text line, const char *const words[2]) {
     return log_has(line, words[0]) && (words[1][0] == '\0' || log_has(line, words[1]));
 }
 
-/* The place after the first `words` from `from` on, and after what log_skip skips; LOG_NONE: they do not occur, or `from`
- * is LOG_NONE. */
+/* The place after the first `words` from `from` on, and after what log_skip skips; LOG_NONE: they do not occur, or
+ * `from` is LOG_NONE. */
 uint32_t log_behind(struct text line, uint32_t from, const char *words);
 
 /* The number after the first "WORD". */

@@ -1,5 +1,6 @@
-/* The contents of a log's lines, one row per line. A log may have millions of them: struct log_row, for the line that is
- * being read, has room for every figure; struct log_entry keeps the figures that a row has. Private to parser/log/. */
+/* The contents of a log's lines, one row per line. A log may have millions of them: struct log_row, for the line that
+ * is being read, has room for every figure; struct log_entry keeps the figures that a row has. Private to parser/log/.
+ *  */
 #pragma once
 
 #include "trace/trace.h"
@@ -88,6 +89,6 @@ bool log_rows_put(struct log_rows *rows, struct interner *interner, uint32_t ind
 
 enum log_built { LOG_BUILT, LOG_NO_MEMORY, LOG_TOO_MANY };
 
-/* Makes the devices of the interner's trace, one per rank (without ranks, one per GPU), and the host's memory as the CPU.
- * O(rows log rows). */
+/* Makes the devices of the interner's trace, one per rank (without ranks, one per GPU), and the host's memory as the
+ * CPU. O(rows log rows). */
 enum log_built log_build(struct interner *interner, struct log_rows *rows);

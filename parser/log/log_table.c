@@ -215,7 +215,8 @@ static bool sglang_cache(struct text line, struct log_row *row) {
     return true;
 }
 
-/* Ollama's scheduler states the memory of each GPU: "updated VRAM based on existing loaded models", "inference compute". */
+/* Ollama's scheduler states the memory of each GPU: "updated VRAM based on existing loaded models", "inference
+ * compute". */
 static bool ollama_gpu(struct log_state *state, struct text line, struct log_row *row) {
     static const struct log_figure total = {" total=", CELL, NOTE_DEVICE_TOTAL, 0},
                                    available = {" available=", CELL, NOTE_DEVICE_FREE, 0},
@@ -438,7 +439,8 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
     return LOG_NOTHING;
 }
 
-/* ---- tables of nvidia-smi, nvitop and npu-smi, with the device's number in the line before; gpustat has it in the same ---- */
+/* ---- tables of nvidia-smi, nvitop and npu-smi, with the device's number in the line before; gpustat has it in the
+ * same ---- */
 
 /* "|   0  NVIDIA H100 80GB HBM3          On  |", "| Device ID                   | 0" */
 static void table_gpu(struct log_stream *stream, struct text line) {
@@ -469,8 +471,8 @@ static enum log_seen process_line(struct log_stream *stream, struct text line, s
     return log_share_add(stream, row, nbytes, false);
 }
 
-/* "|  1    3   0   0  |  14366MiB / 19968MiB |" below "| MIG devices:": a part of a GPU; the parts are added up. The line
- * of its BAR1 names no GPU. */
+/* "|  1    3   0   0  |  14366MiB / 19968MiB |" below "| MIG devices:": a part of a GPU; the parts are added up. The
+ * line of its BAR1 names no GPU. */
 static enum log_seen mig_line(struct log_stream *stream, struct text line, uint64_t used,
                               struct log_row *row) {
     uint64_t gpu;

@@ -17,9 +17,9 @@ uint32_t log_skip(struct text text, uint32_t at);
 uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
 
 /*
- * Reads "20.00 MiB", "71.99GiB", "2,147,483,648 bytes", "12345": a figure without sign or exponent, and its unit. GB, MB and KB are
- * 1024-based, as every project that prints them divides. `unit` is that of a bare number; 0: a bare number is not a size.
- * Returns the place after it; LOG_NONE: no figure, or more than 64 TiB.
+ * Reads "20.00 MiB", "71.99GiB", "2,147,483,648 bytes", "12345": a figure without sign or exponent, and its unit. GB,
+ * MB and KB are 1024-based, as every project that prints them divides. `unit` is that of a bare number; 0: a bare
+ * number is not a size. Returns the place after it; LOG_NONE: no figure, or more than 64 TiB.
  */
 uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes);
 /* The same up to 8 PiB: a request may be more than any device has. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- transformers, trainer_utils.py, TrainerMemoryTracker: what each stage added, and how far its peak lay above ---- */
+/* ---- TrainerMemoryTracker of transformers: what each stage added, and how far its peak lay above ---- */
 
 /* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the dict. */
 static bool stage_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
@@ -84,8 +84,8 @@ static enum log_seen generate_line(struct log_stream *stream, struct text line, 
     return LOG_ROW;
 }
 
-/* ---- a number in a line of its own, below the command that prints it: GNU time -f %M (some lines below), files of a control
- * group and of amdgpu ---- */
+/* ---- a number in a line of its own, below the command that prints it: GNU time -f %M (some lines below), files of a
+ * control group and of amdgpu ---- */
 
 static const struct {
     const char *needs[2];
@@ -152,8 +152,8 @@ static enum log_seen operator_line(struct log_state *state, struct text line) {
     return state->n_operators++ == 0 ? LOG_ROW : LOG_PART;
 }
 
-/* ---- YOLO: "21/300      19.8G      1.468 ..." below "Epoch    GPU_mem   box_loss": reserved memory. YOLOv5, whose table
- * has an objectness loss, divides by powers of ten. ---- */
+/* ---- YOLO: "21/300      19.8G      1.468 ..." below "Epoch    GPU_mem   box_loss": reserved memory. YOLOv5, whose
+ * table has an objectness loss, divides by powers of ten. ---- */
 
 static enum log_seen yolo_line(struct log_stream *stream, struct text line, struct log_row *row) {
     uint64_t epoch, epochs, nbytes;

@@ -1,6 +1,6 @@
 /*
- * Tracebacks above an error: the line of code that made the request. Python prints the outermost call first, in
- * several shapes:
+ * Tracebacks above an error: the line of code that made the request. Python prints the outermost call first, in several
+ * shapes:
  *
  *       File "train.py", line 41, in forward                       CPython, torchrun, loggers that put a prefix in front
  *     File ~/work/train.py:41, in forward(x)                       IPython 8
@@ -38,8 +38,8 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
                         bool *taken);
 
 /*
- * Ends the traceback. `*stack`: its frames down to the innermost line of the user's own code, or all if none is; 0: there
- * is no traceback. If several processes print theirs at once, the lines of one cannot be told from another's: they are one
- * stack if all can have come the same way, otherwise 0. False: no memory.
+ * Ends the traceback. `*stack`: its frames down to the innermost line of the user's own code, or all if none is; 0:
+ * there is no traceback. If several processes print theirs at once, the lines of one cannot be told from another's:
+ * they are one stack if all can have come the same way, otherwise 0. False: no memory.
  */
 bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack);

@@ -120,8 +120,8 @@ static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
     return known;
 }
 
-/* Reads pairs of known keys and small values into the snapshot's view of a dict, and leaves the cursor after the last of
- * them. They become the first steps of the recipe. Returns how many there are. */
+/* Reads pairs of known keys and small values into the snapshot's view of a dict, and leaves the cursor after the last
+ * of them. They become the first steps of the recipe. Returns how many there are. */
 static uint32_t pairs_take(struct machine *machine, uint64_t *key_mask) {
     struct cursor *cursor = machine->cursor;
     const struct dict_recipe *recipe = &machine->recipe;

@@ -1,8 +1,8 @@
 /*
  * The state of the pickle machine, shared by the files that execute opcodes: pickle.c (all of them, one by one, with
- * pickle_rare.c, pickle_text.c and pickle_functions.c), pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of
- * references), pickle_cut.c (what a truncated pickle leaves) and pickle_file.c (from the first opcode to what follows
- * the last). Private to them.
+ * pickle_rare.c, pickle_text.c and pickle_functions.c), pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole
+ * lists of references), pickle_cut.c (what a truncated pickle leaves) and pickle_file.c (from the first opcode to what
+ * follows the last). Private to them.
  */
 #pragma once
 
@@ -13,7 +13,8 @@
 
 /*
  * The memo. A pickle has two or three entries for an event, so each packs a value into 4 bytes:   | tag 5 | bits 27 |
- * What does not fit (large integers, floats, ids above 134 million) goes to `box`. VALUE_UNSET as tag means "never put".
+ * What does not fit (large integers, floats, ids above 134 million) goes to `box`. VALUE_UNSET as tag means "never
+ * put".
  */
 enum { MEMO_BITS = 27, VALUE_UNSET = 31, VALUE_BOXED = 30 };
 static_assert((int)VALUE_FUNCTION < (int)VALUE_BOXED, "a tag takes 5 bits");
@@ -312,9 +313,10 @@ void list_cache_release(struct machine *machine);
 /* ---- pickle_dict.c ---- */
 
 /*
- * Reads the dict at whose MARK the cursor is (it is on top of the stack; its memo opcode, if it has one, was run). Known keys with small
- * values are read without the stack; if something else comes, all is handed to the machine as if it had read it itself.
- * Then reads the following events of the same list, as far as they have the usual form. False: an error.
+ * Reads the dict at whose MARK the cursor is (it is on top of the stack; its memo opcode, if it has one, was run).
+ * Known keys with small values are read without the stack; if something else comes, all is handed to the machine as if
+ * it had read it itself. Then reads the following events of the same list, as far as they have the usual form. False:
+ * an error.
  */
 bool dict_take(struct machine *machine);
 

@@ -1,5 +1,5 @@
-/* Two dumps with missing events between them: an allocation that is live at the end of the first and at the beginning of
- * the second has stayed; the others were freed or made in the gap. */
+/* Two dumps with missing events between them: an allocation that is live at the end of the first and at the beginning
+ * of the second has stayed; the others were freed or made in the gap. */
 #include "parser/series/series_internal.h"
 
 /* An event in a gap, at the time of the event that follows it. */
