@@ -21,26 +21,44 @@ const [REPEATED, SECOND, LONG, THIRD, FOURTH, LENGTH, AGAIN, SLOT, FAR, ALIGN, L
     12, 24, 36, 48, 60, 72, 346, 620, 876, 1004, 1020, 7164,
 ];
 
-/** Reads bits of an LZMA stream (lc=3, lp=0, pb=0), each with the probability at `at`, or without one.
+/** Reads bits of an LZMA stream (lc=3, lp=0, pb=0): `bit` with the probability at `at`, `even` without one. After a bit
+ * the range is at least 2 ** 17, so one byte more is always enough.
  * @param {Uint8Array} from */
 function bitReader(from) {
     const zero = new Uint16Array(PROBABILITIES).fill(1024);
-    let [range, code, next] = [2 ** 32 - 1, 0, 1];
+    let [range, code, next] = [0, 0, 1];
     const fill = () => {
         if (next >= from.length) throw new TypeError("it ends too early");
         code = ((code << 8) | from[next++]) >>> 0;
+        range *= 256;
     };
     for (let i = 0; i < 4; i++) fill();
-    /** @param {number} [at] */
-    return (at) => {
-        const bound = at === undefined ? range >>> 1 : (range >>> 11) * zero[at];
-        const one = code >= bound ? 1 : 0;
-        if (at !== undefined) zero[at] += one ? -(zero[at] >> 5) : (2048 - zero[at]) >> 5;
-        if (one) code -= bound;
-        range = one && at !== undefined ? range - bound : bound;
-        for (; range < 2 ** 24; range *= 256) fill();
+    range = 2 ** 32 - 1;
+    /** @param {number} at */
+    const bit = (at) => {
+        const likely = zero[at];
+        const bound = (range >>> 11) * likely;
+        let one = 0;
+        if (code < bound) {
+            range = bound;
+            zero[at] = likely + ((2048 - likely) >> 5);
+        } else {
+            code -= bound;
+            range -= bound;
+            zero[at] = likely - (likely >> 5);
+            one = 1;
+        }
+        if (range < 2 ** 24) fill();
         return one;
     };
+    const even = () => {
+        range >>>= 1;
+        const one = code < range ? 0 : 1;
+        if (one) code -= range;
+        if (range < 2 ** 24) fill();
+        return one;
+    };
+    return { bit, even };
 }
 
 /** Milliseconds of work at a time, because other work waits: below 50 even on a machine that is half as fast. */
@@ -49,7 +67,7 @@ const TURN = 20;
 /** Decodes all `to.length` bytes of such a stream, in turns with the browser.
  * @param {Uint8Array} from @param {Uint8Array} to */
 async function decode(from, to) {
-    const bit = bitReader(from);
+    const { bit, even } = bitReader(from);
     let until = performance.now() + TURN;
     /** @param {number} at @param {number} count */
     const tree = (at, count) => {
@@ -76,7 +94,7 @@ async function decode(from, to) {
         let rest = (slot >> 1) - 1;
         let far = 2 + (slot & 1);
         if (slot < 14) return (far << rest) + reversed(FAR + (far << rest) - slot, rest);
-        for (; rest > 4; rest--) far = far * 2 + bit();
+        for (; rest > 4; rest--) far = far * 2 + even();
         return far * 16 + reversed(ALIGN, 4);
     };
     const back = [0, 0, 0, 0];
@@ -119,9 +137,10 @@ async function decode(from, to) {
 /** Adler-32. @param {Uint8Array} bytes */
 function checksum(bytes) {
     let [low, high] = [1, 0];
-    for (const byte of bytes) {
-        low = (low + byte) % 65521;
-        high = (high + low) % 65521;
+    for (let at = 0; at < bytes.length;) {
+        for (const end = Math.min(at + 4096, bytes.length); at < end; at++) high += low += bytes[at];
+        low %= 65521;
+        high %= 65521;
     }
     return high * 65536 + low;
 }
