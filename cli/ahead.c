@@ -126,7 +126,7 @@ static void lent_release(struct ahead *ahead, uint64_t count) {
     blocks_release(ahead, count);
 }
 
-/* What a reader gets where no block is left: the end (0), or the error. */
+/* Answers a reader when no block is left: 0 at the end, -1 with errno after a failed read. */
 static int64_t end_tell(const struct ahead *ahead) {
     errno = ahead->error;
     return ahead->error != 0 ? -1 : 0;

@@ -13,7 +13,7 @@
 
 struct ahead;
 
-/* Sees every block in order, in the reading thread, after the user may have it. */
+/* Gets every block in order, in the reading thread; the user may have the block already. */
 struct ahead_watcher {
     void (*seen)(void *context, const void *bytes, size_t nbytes); /* NULL: none */
     void *context;

@@ -256,7 +256,7 @@ static enum diff_alignment sides_align(struct side *a, struct side *b, enum alig
     return DIFF_BY_PEAK;
 }
 
-/* Nothing was written. A fault of the target was printed already. Returns an enum exit_code. */
+/* The exit code after a failed write: a fault of the target was printed already, anything else is lack of memory. */
 static int side_not_written(const struct side *side, const struct buffer *out) {
     return out->refused ? EXIT_CODE_FAILED : side_no_memory(side);
 }

@@ -95,8 +95,8 @@ static bool any_oom(const struct trace *trace, int32_t device) {
     return false;
 }
 
-/* The folder of the output, from malloc. NULL: standard output, or a pipe or device whose folder need not be one to write
- * in. */
+/* The folder of the output, from malloc. NULL: standard output, or a pipe or device whose folder need not be one to
+ * write in. */
 static char *output_folder(const struct settings *settings) {
     const char *path = settings->output != NULL ? settings->output : settings->input;
     struct stat status;

@@ -183,8 +183,8 @@ static bool page_words_find(struct page_words *words, const struct recording *re
     return done;
 }
 
-/* The payload, packed in another thread while the rest of the page is found. The consequences of running out of memory
- * belong to the payload, so this is for recordings in which nothing ran out. */
+/* The payload, packed in another thread while the rest of the page is found. A recording that ran out of memory is not
+ * packed so, because the payload then holds what follows from that, which is found first. */
 struct packing {
     struct trace trace; /* a copy of the original; the recording's arena keeps changing */
     struct html_options options;

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Searches of fewer events are over before anybody could read a line of progress. */
+/* A search of fewer events is over before a line of progress could be read. */
 enum { PROGRESS_EVENTS_LEAST = 100000 };
 
 /* Shows how much of the recording was replayed, over all runs. */

@@ -41,8 +41,8 @@ static uint32_t moment_of(const struct timeline *timeline, int64_t event) {
     return event >= (int64_t)last - 1 ? last : (uint32_t)(event + 1);
 }
 
-/* Finds the event at which the page stands: a file that ran out of memory opens there, unless the address names another
- * event. */
+/* Finds the event that the page shows as its cursor: the one of the address or, where the address names no moment,
+ * the last out-of-memory event. */
 static bool view_held(const struct picture_view *view, const struct timeline *timeline, int64_t *event) {
     const struct device_trace *device = timeline->device;
     if (view->has_at && view->at < device->n_events)

@@ -28,6 +28,6 @@ int convert_words(const struct settings *settings, const char *part, convert_tel
 /* The output of convert_words. */
 struct output_request convert_words_request(const struct settings *settings, const char *part);
 
-/* Does the same with any ending, but where no output is named it writes a file beside the input. `binary`: never written
- * to a terminal. */
+/* Does the same with any ending, but where no output is named it writes a file beside the input. `binary`: never
+ * written to a terminal. */
 int convert_file(const struct settings *settings, const char *ending, bool binary, convert_tell *tell);

@@ -3,7 +3,7 @@
 
 #include "cli/options.h"
 
-/* ENDING_WORDS: a text, also where there is no ending that means something. ENDING_OTHER: a known format that no verb
+/* ENDING_WORDS: a text; also the kind of a name without a known ending. ENDING_OTHER: a known format that no verb
  * writes, such as .svg and .gz. */
 enum ending_kind { ENDING_WORDS, ENDING_PICTURE, ENDING_PAGE, ENDING_OTHER };
 

@@ -36,7 +36,7 @@ static bool path_beside(const struct input *input, int number, char path[FOLDER_
 
 enum names { NAMES_NOTHING, NAMES_DUMP, NAMES_ELSEWHERE };
 
-/* What a log says of a dump: a watched process wrote it, or one that ran elsewhere. */
+/* Does a log name a dump as written by a watched process, or by one that ran elsewhere? */
 static enum names log_names(const char *path, const char *dump) {
     FILE *file = fopen(path, "re");
     char line[600], wanted[FOLDER_PATH];

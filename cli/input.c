@@ -100,7 +100,7 @@ static void open_error_print(const struct input *input, int error) {
         terminal_error(input->shown, "cannot open: %s", strerror(error));
 }
 
-/* Opens what `input` names and examines it. Below 0: printed. */
+/* Opens the input's path and examines the file. Below 0: printed. */
 static int input_open_file(struct input *input) {
     bool standard = strcmp(input->path, "-") == 0;
     int fd =

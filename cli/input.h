@@ -33,8 +33,8 @@ struct read_source input_source(struct input *input);
 /* Bytes handed out by the source so far. */
 uint64_t input_position(const struct input *input);
 
-/* Reads what the parser left (anything may follow a pickle) and computes the fingerprint of the whole file as it is
- * stored, packed or not. False: printed. */
+/* Reads the rest that the parser left (anything may follow a pickle) and computes the fingerprint of the whole file
+ * as it is stored, packed or not. False: printed. */
 bool input_finish(struct input *input, char fingerprint[FINGERPRINT_CHARACTERS + 1]);
 
 /* Stops reading, closes the file and frees everything. Call it after input_finish too. */

@@ -113,8 +113,8 @@ static const char *name_twice(const cJSON *object) {
     return found;
 }
 
-/* The first key, in order of the text, that an object has twice. `*n_keys` is raised by the number of keys before its second
- * place. "": there is none. NULL: no memory. */
+/* The first key, in order of the text, that an object has twice. `*n_keys` is raised by the number of keys before its
+ * second place. "": there is none. NULL: no memory. */
 static const char *key_twice(const cJSON *value, size_t *n_keys) {
     const char *name = cJSON_IsObject(value) ? name_twice(value) : "";
     const cJSON *item;
@@ -175,7 +175,8 @@ static cJSON *document_check(cJSON *document, const char *text, size_t nbytes, c
     return NULL;
 }
 
-/* Parses within a limit on memory. The limit ends with this call, because others use cJSON too; the tree is plain memory. */
+/* Parses within a limit on memory. The limit ends with this call, because others use cJSON too; the tree is plain
+ * memory. */
 static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes, struct json_fault *fault) {
     const char *end = text;
     memory_left = memory_nbytes;

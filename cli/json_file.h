@@ -5,15 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is wrong with a file's content, and where. */
+/* The fault of a file's content, and its place. */
 struct json_fault {
     char text[160]; /* ": the key \"files\" is there twice (offset 12)"; "": the content is not at fault */
 };
 
-/* Reads a file; delete the tree with cJSON_Delete. Prints nothing. NULL: the file is missing, unreadable, not a plain file (it
- * never waits for a pipe), larger than 64 MiB, not strictly JSON (RFC 8259), has a key twice in one object, or its tree
- * needs more than `memory_nbytes`. errno is then ENOMEM without memory, E2BIG for the limit, 0 for faulty content (which
- * `fault`, unless NULL, names), or why the file cannot be opened or read. Not thread safe. O(n log n). */
+/* Reads a file; delete the tree with cJSON_Delete. Prints nothing. NULL: the file is missing, unreadable, not a plain
+ * file (it never waits for a pipe), larger than 64 MiB, not strictly JSON (RFC 8259), has a key twice in one object,
+ * or its tree needs more than `memory_nbytes`. errno is then ENOMEM without memory, E2BIG for the limit, 0 for faulty
+ * content (which `fault`, unless NULL, names), or why the file cannot be opened or read. Not thread safe.
+ * O(n log n). */
 cJSON *json_file_read(const char *path, size_t memory_nbytes, struct json_fault *fault);
 
 /* A member of an object; NULL: none. */

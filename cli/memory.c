@@ -21,8 +21,9 @@
 static_assert(alignof(max_align_t) >= 16, "realloc aligns less than arenas promise");
 
 /*
- * The block that was freed last, if it is a large one. The next large block is made of it, so that the system need not
- * clear its pages again: the memo of a pickle becomes the curve of live bytes. Begins with its size. NULL: there is none.
+ * The block that was freed last, if it is a large one. The next large block is made of it, so that the system need
+ * not clear its pages again: the memo of a pickle becomes the curve of live bytes. Begins with its size. NULL: there
+ * is none.
  */
 static _Atomic(size_t *) spare;
 enum { SPARE_NBYTES_LEAST = 4 << 20, LARGE_NBYTES = 1 << 20 };

@@ -11,7 +11,7 @@ struct arena_host memory_host(void);
 void *memory_alloc(size_t count, size_t item_nbytes); /* zeroed */
 void *memory_resize(void *items, size_t count, size_t item_nbytes);
 char *memory_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-__attribute__((noreturn)) void memory_end(void); /* for a lack that the caller has met */
+__attribute__((noreturn)) void memory_end(void); /* for a call that failed elsewhere */
 void memory_end_with(int code);
 
 /* Makes freed memory go back to the system at once, so that memory taken is memory used. Call it once, before the first

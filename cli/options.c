@@ -66,7 +66,7 @@ static enum options_result value_wrong(const struct parse *parse, const struct o
     return wrong(parse->verb);
 }
 
-/* ---- the options that shape a result, so that the result can name them: as given, without paths and endless texts ---- */
+/* ---- the options that shape a result, which names them: as given, without paths and endless texts ---- */
 
 /* The number of bytes of a value that are kept: all of a usual value, the beginning of a long title, in whole
  * characters. */

@@ -40,7 +40,7 @@ enum verb_bit {
 #undef STRATA_VERB_BIT
 };
 
-/* What the moments of two compared recordings are aligned by. */
+/* How the moments of two compared recordings are aligned. */
 enum align { ALIGN_PEAK, ALIGN_STEP, ALIGN_ANNOTATION };
 
 /* A value of --own or --library. */

@@ -41,7 +41,7 @@ static void option_print(const struct option *option) {
     help_words_print(option->help, COLUMN, COLUMN);
 }
 
-/* Where a long line is broken with a backslash: at the last blank that leaves room for it. */
+/* The place at which a backslash breaks a long line: the last blank that leaves room for it. */
 static size_t example_break(const char *line, size_t length) {
     size_t at = LINE - 2;
     if (length <= LINE)

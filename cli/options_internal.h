@@ -14,7 +14,7 @@ enum {
 /* A bit beside those of the verbs: the option is listed in settings->flags. */
 enum { SHAPES = 1 << 16 };
 
-/* What a value does to the settings. */
+/* How a value changes the settings. */
 struct option_field {
     enum {
         FIELD_CALL,         /* `call` stores it */

@@ -19,7 +19,7 @@ static void number_store(void *field, size_t nbytes, uint64_t number) {
     memcpy(field, nbytes == 1 ? (void *)&byte : nbytes == 4 ? (void *)&word : (void *)&number, nbytes);
 }
 
-/* Refuses a small size of a device without a unit: whoever writes one usually means GiB. */
+/* Refuses a small size of a device without a unit, because GiB is usually meant. */
 static bool unit_is_there(struct settings *settings, const char *value, uint64_t bytes) {
     if (size_lacks_unit(value, bytes))
         snprintf(settings->wrong, sizeof settings->wrong, "%s bytes? write %sGiB", value, value);

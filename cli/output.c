@@ -306,7 +306,7 @@ static bool temporary_lock(int fd) {
     struct stat status;
     (void)flock(fd, LOCK_EX);
     return fstat(fd, &status) != 0 ||
-           status.st_nlink != 0; /* a file that was swept nevertheless fails at its renaming */
+           status.st_nlink != 0; /* if the file is swept after this, its renaming fails */
 }
 
 void output_sweep(int directory, const char *name) {

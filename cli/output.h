@@ -29,12 +29,12 @@ struct output_request {
  * with 128 plus their number. A closed pipe and a file size limit become errors of write. */
 void output_catch_signals(void);
 
-/* Restores what output_catch_signals() ignored, for a program that is about to be run. (Handlers end by themselves at
- * an exec.) */
+/* Restores the signals that output_catch_signals ignored, for a program that is about to be run. (Handlers end by
+ * themselves at an exec.) */
 void output_restore_signals(void);
 
-/* Blocks SIGCHLD and these signals, to be taken by sigtimedwait, but not those that the parent process ignores. `waited`:
- * what is blocked; `before`: the mask to restore. */
+/* Blocks SIGCHLD and these signals, to be taken by sigtimedwait, but not those that the parent process ignores.
+ * `waited`: what is blocked; `before`: the mask to restore. */
 void output_wait_for_signals(const int *signals, size_t n_signals, sigset_t *waited, sigset_t *before);
 
 /* Blocks the signals, so that the result can be doomed. They stay blocked until the thread's mask is `before` again. */
@@ -83,8 +83,8 @@ void output_stream(struct output_stream *stream, const struct output *output, st
 int output_end(struct output_stream *stream, int code);
 
 /*
- * Standard output, or a file that we have named ourselves, which replaces what is there. It must stay where it is between
- * begin and end.
+ * Standard output, or a file that we have named ourselves, which replaces what is there. It must stay where it is
+ * between begin and end.
  *
  *     struct output_file file;
  *     output_file_begin(&file, path, shown, host);
@@ -104,7 +104,7 @@ void output_file_begin(struct output_file *file, const char *path, const char *s
 bool output_file_end(struct output_file *file, bool done);
 
 /* Removes NAME from the open directory if it is the temporary file of a run that was killed: nobody holds its lock.
- * Call it only on file systems whose locks hold for everybody who writes there. */
+ * Call it only on file systems whose locks hold for all writers. */
 void output_sweep(int directory, const char *name);
 
 /* Waits until renames in the directory of `path` are on the disk. False: errno. */

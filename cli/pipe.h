@@ -1,5 +1,5 @@
-/* Opens what may be a named pipe. Opening one takes until the other end is opened too, for ever if need be, as in
- * every program. After a second this is said, so that the program does not seem to hang. */
+/* Opens a path that may be a named pipe. Opening a pipe waits until its other end is open too, for ever if need be,
+ * as in every program. After a second a note says so, so that the program does not seem to hang. */
 #pragma once
 
 /* Opens a path for reading; the other function for writing into what is there already. The descriptor is closed by

@@ -1,11 +1,11 @@
-/* Plans that go into another output: into the page, the picture and the report of a recording that ran out of memory,
- * or of any with --gpu. */
+/* Plans inside of another output: the page, the picture and the report of a recording that ran out of memory, or of any
+ * recording with --gpu. */
 #pragma once
 
 #include "analysis/plan/plan.h"
 #include "cli/recording.h"
 
-/* Makes the request for such a plan from the settings, limited to the work that one beside another output may take.
+/* Makes the request for such a plan from the settings.
  * False: none is wanted (--no-plan). */
 bool planning_request(struct plan_request *request, const struct settings *settings);
 

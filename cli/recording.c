@@ -220,8 +220,8 @@ static void fingerprint_join(struct recording *recording, const struct recording
     fingerprint_free(fingerprint);
 }
 
-/* Fills the recording's trace, which is empty and initialised, from all inputs of the settings, and its fingerprint from
- * theirs. All parts are in memory at once, within the limit. False: printed. */
+/* Fills the recording's trace, which is empty and initialised, from all inputs of the settings, and its fingerprint
+ * from theirs. All parts are in memory at once, within the limit. False: printed. */
 static bool series_read(struct recording *recording, const struct settings *settings) {
     uint32_t n = settings->n_inputs, n_read = 0;
     size_t left = recording->trace.arena.limit_nbytes;

@@ -1,5 +1,5 @@
-/* POSIX regular expressions of the C library, guarded against what makes it run for ever, lose an answer or crash:
- * unbounded nested repetitions, back-references, and memory that ends on the way. Without memory the process ends
+/* POSIX regular expressions of the C library, without those that make it run for ever, give a wrong answer or crash:
+ * unbounded nested repetitions and back-references. Without memory the process ends
  * (cli/memory.h). */
 #pragma once
 
@@ -9,8 +9,8 @@
 
 enum { REGEX_REASON_CAPACITY = 120 };
 
-/* Compiles an extended expression; `flags` as for regcomp. False: `reason` says why in a phrase, and there is nothing to
- * release. */
+/* Compiles an extended expression; `flags` as for regcomp. False: `reason` says why in a phrase, and there is nothing
+ * to release. */
 bool regex_compile(regex_t *regex, const char *expression, int flags, char reason[REGEX_REASON_CAPACITY]);
 
 /* Does the expression match the text? `matches` as for regexec. */

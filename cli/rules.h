@@ -1,5 +1,5 @@
 /*
- * Rules of the user's for what allocations are for. A file of lines, the first rule that an allocation meets decides:
+ * The user's rules: which category an allocation has. A file of lines, the first rule that an allocation meets decides:
  *
  *     # CATEGORY       FIELD      REGULAR EXPRESSION (POSIX, extended; to the end of the line)
  *     optimizer_state  file       my_optim/.*\.py$

@@ -1,5 +1,5 @@
 /*
- * Talk: messages and progress on standard error. Results never pass through here.
+ * Messages and progress on standard error. Results never pass through here.
  *
  * Every line has the form `strata: "file": what went wrong`. Names and texts may come from hostile files:
  * bytes that would steer a terminal are written as \xNN. One thread only.
@@ -38,7 +38,7 @@ void progress_start(const char *file, uint64_t total_nbytes);
 void progress_report(uint64_t nbytes, uint64_t n_events);
 void progress_end(void);
 
-/* How long `left` of a work will take where `done`, above 0, took this time: whole seconds, rounded up. */
+/* Estimates how long the rest (`left`) takes if `done`, above 0, took `elapsed_us`: whole seconds, rounded up. */
 struct figure progress_left(int64_t elapsed_us, uint64_t done, uint64_t left);
 
 /* Shows a line that the caller has composed (no control characters). False: progress is not wanted here. */

@@ -17,7 +17,7 @@ bool size_lacks_unit(const char *text, uint64_t bytes);
 /* Reads a decimal number of [low, high], digits only. False: anything else; `*number` is unchanged. */
 bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *number);
 
-/* What the begin or end of a window is counted from. */
+/* The point from which the begin or end of a window is counted. */
 enum position_base {
     POSITION_NONE,  /* not given */
     POSITION_EVENT, /* offset: index of an event */

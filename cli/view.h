@@ -26,7 +26,7 @@ struct view_end {
     uint64_t step, from, to;
 };
 
-/* What lies together in the picture. */
+/* The order of the bands in the picture. */
 enum view_by { VIEW_BY_AGE, VIEW_BY_CATEGORY, VIEW_BY_STREAM, VIEW_BY_POOL, VIEW_BY_SEGMENTS };
 
 /* The parts of --view that are not options of their own. */

@@ -42,8 +42,8 @@ static int64_t axis_of_time(const struct view *view, const struct timeline *time
     return ((int64_t)timeline_moment_at(timeline, us) - 1) * 65536;
 }
 
-/* The point just after an event, where the next one begins. Of several events in one microsecond it is the point where
- * time goes on: a window that ends there holds the event's mark, which stands where the event begins. */
+/* The point just after an event, where the next one begins. Of several events in one microsecond it is the begin of
+ * the first later one, so that a window that ends there shows the event's mark, which is at the event's begin. */
 static int64_t axis_behind_event(const struct view *view, const struct timeline *timeline, int64_t event) {
     int64_t n_events = (int64_t)timeline->n_moments - 1, next = event + 1;
     int64_t begin = axis_of_event(view, timeline, event), end = axis_of_event(view, timeline, next);

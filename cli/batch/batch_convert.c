@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where a file's results are written: under `staging`. Messages name their final place. */
+/* A file whose results are written into `staging`. Messages name their final place. */
 struct parts {
     const struct batch *batch;
     const struct batch_file *file;

@@ -206,7 +206,7 @@ static void search_path(struct search *search, const char *path) {
         search_add(search, path, &status, true);
 }
 
-/* ---- what results call the files ---- */
+/* ---- names of the files in results ---- */
 
 /* The length of the directory in `path`: the whole path of a directory (with its slash), the part before the name of a
  * file. */

@@ -340,8 +340,8 @@ static void join_entries(struct join *join) {
     }
 }
 
-/* Handles the sidecars of a folder below the batch's directory; NULL: of the directory itself. False: it cannot be read;
- * printed. */
+/* Handles the sidecars of a folder below the batch's directory; NULL: of the directory itself. False: it cannot be
+ * read; printed. */
 static bool join_folder(struct join *join, const char *folder) {
     struct batch *batch = join->batch;
     const char *path =

@@ -11,9 +11,9 @@ bool join_remove_stale(struct batch *batch);
 /* Fills the index, in the batch's arena, from the batch's own results and the sidecars of its finished files. */
 void join_batch(struct index *index, struct batch *batch);
 
-/* Fills the index from all sidecars and records of the batch's directory. Missing shards, and shards that saw other files
- * than the rest, become notes of the index; then `*complete` is false. False: nothing is there, or a directory cannot be
- * read; printed. */
+/* Fills the index from all sidecars and records of the batch's directory. Missing shards, and shards that saw other
+ * files than the rest, become notes of the index; then `*complete` is false. False: nothing is there, or a directory
+ * cannot be read; printed. */
 bool join_directory(struct index *index, struct batch *batch, bool *complete);
 
 /* Analyses, makes the outputs that the index links to (batch_series.h, batch_pages.h), and writes index.html and

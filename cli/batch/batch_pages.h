@@ -1,5 +1,5 @@
-/* The pages that the index links to: which recordings keep theirs (--pages), how odd ranks differ from the median of their
- * cohort, and the removal of what an earlier index made. */
+/* The pages that the index links to: which recordings keep theirs (--pages), how odd ranks differ from the median of
+ * their cohort, and the removal of what an earlier index made. */
 #pragma once
 
 #include "analysis/compare/index.h"

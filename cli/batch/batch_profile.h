@@ -1,4 +1,5 @@
-/* A sidecar's data about a device beyond the report: the profile by which ranks are compared. docs/cluster.md has its form. */
+/* A sidecar's data about a device beyond the report: the profile by which ranks are compared. docs/cluster.md has its
+ * form. */
 #pragma once
 
 #include "analysis/compare/index.h"

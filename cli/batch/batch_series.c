@@ -17,9 +17,9 @@ enum { NUMBER_DIGITS = 18, STAMP_DIGITS = 8 };
 /* ---- families of paths ---- */
 
 /*
- * The family of a path is the common form of the paths of one rank's dumps, "iteration_N/rankN_memory_snapshot.pickle":
- * 'N' replaces the numbers of step and rank, 'T' a date with a time. In a directory only a number after a word for a step
- * is replaced, so that run3/ and run4/ stay two families.
+ * The family of a path is the common form of the paths of one rank's dumps,
+ * "iteration_N/rankN_memory_snapshot.pickle": 'N' replaces the numbers of step and rank, 'T' a date with a time. In a
+ * directory only a number after a word for a step is replaced, so that run3/ and run4/ stay two families.
  */
 struct copy {
     char *to;
@@ -85,7 +85,7 @@ static void put(struct copy *copy, const char *text, size_t nbytes) {
     copy->used += nbytes;
 }
 
-/* Copies the number at `*at`, which stands in a file's own name or (`directory`) in a directory's. */
+/* Copies the number at `*at`. `directory`: it is in the name of a directory, not of the file. */
 static void number_put(struct copy *copy, const char *begin, const char **at, bool directory) {
     size_t digits = strspn(*at, "0123456789");
     int64_t number = digits <= NUMBER_DIGITS ? strtoll(*at, NULL, 10) : -1;
@@ -234,7 +234,7 @@ static void series_find(struct batch *runs, const struct index *index) {
 
 /* ---- making them ---- */
 
-/* What the dumps are of, in words. */
+/* "rank 3", or the family where no rank is known. */
 static const char *what_text(struct batch *batch, const struct batch_file *file) {
     return file->rank != BATCH_UNKNOWN ? batch_text(batch, "rank %" PRId64, file->rank)
                                        : batch_keep(batch, file->input);

@@ -212,8 +212,8 @@ static bool device_is_fine(const cJSON *figures, const cJSON *extra) {
 
 /* ---- logs: a row for each rank or GPU ---- */
 
-/* The group of a log's row: ranks of one log are compared with each other, and so are logs known to be of one rank each,
- * by the same level. */
+/* The group of a log's row: ranks of one log are compared with each other, and so are logs known to be of one rank
+ * each, by the same level. */
 static const char *log_group(const struct index_row *row, const cJSON *figures, bool alone,
                              struct batch *batch) {
     return batch_text(batch, "%s, %s", alone ? "logs" : row->input,

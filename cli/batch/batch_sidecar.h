@@ -32,9 +32,9 @@ enum sidecar_result {
 /* Reads NAME.strata.json in the batch's directory. Nothing is printed. */
 enum sidecar_result sidecar_read(struct sidecar *sidecar, struct batch *batch, const char *name);
 
-/* Reads the sidecar of a series of `runs`, into the memory of the batch around it; `series->n_dumps` and room for so many
- * in `series->dump` are set. False: it is not there, or was made of other recordings, with other options or by another
- * version. */
+/* Reads the sidecar of a series of `runs`, into the memory of the batch around it; `series->n_dumps` and room for so
+ * many in `series->dump` are set. False: it is not there, or was made of other recordings, with other options or by
+ * another version. */
 bool sidecar_read_series(struct index_series *series, const struct batch *runs,
                          const struct batch_file *file);
 

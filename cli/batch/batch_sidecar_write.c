@@ -50,7 +50,7 @@ static bool add_sites(struct json_writer *json, const struct timeline *timeline,
     return true;
 }
 
-/* Where a sidecar's members beyond the report come from. */
+/* Everything that a sidecar's members beyond the report are made of. */
 struct source {
     const struct recording *recording;
     const struct batch *batch;

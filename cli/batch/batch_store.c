@@ -105,7 +105,7 @@ const char *store_objection(struct batch *batch, const struct batch_file *file) 
 
 /* ---- staging ---- */
 
-/* Removes the files of a directory. Nothing of ours lies deeper. */
+/* Removes the files of a directory; Strata makes no folders in it. */
 static void directory_empty(DIR *directory) {
     rewinddir(directory);
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
@@ -156,7 +156,7 @@ static bool staging_give_up(struct store *store, bool made) {
     return false;
 }
 
-/* Opens a directory to list it. A link is not followed, because what lies there is removed and may be anybody's. */
+/* Opens a directory to list it. A link is not followed, because the files there are removed and may not be Strata's. */
 static DIR *entries_open(int above, const char *path) {
     int fd = openat(above, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;

@@ -45,6 +45,6 @@ void store_forget(struct batch *batch, const struct batch_file *file);
 /* The same for NAME in the batch's directory; with the last file its folder is removed. */
 void store_remove(struct batch *batch, const char *name);
 
-/* Begins NAME in the batch's directory, which output_file_end ends: it appears whole or not at all and replaces only what
- * a batch has written (or anything with -f). False: printed, nothing to end. */
+/* Begins NAME in the batch's directory, which output_file_end ends: it appears whole or not at all and replaces only
+ * what a batch has written (or anything with -f). False: printed, nothing to end. */
 bool store_begin(struct output_file *file, struct batch *batch, const char *name, struct arena_host host);

@@ -141,7 +141,8 @@ static uint64_t *rule_curve(struct subject *subject, const struct rule *rule) {
     return bytes;
 }
 
-/* The most at any beginning of such a phase. False: no memory, or no such phase (then the verdict says so). */
+/* Measures the most bytes at the beginning of any phase of this kind. False: no memory. Without such a phase the
+ * verdict is untrusted. */
 static bool bytes_at_phases(struct subject *subject, struct check_verdict *verdict, enum span_kind kind,
                             const char *name) {
     const struct spans *phases = &subject->verdicts.phases;
@@ -294,8 +295,8 @@ static void basis_check(const struct check_file *file, struct check_verdict *ver
     }
 }
 
-/* A recording that lacks a part shows a lower bound: a limit that even this exceeds is certainly broken, and
- * nothing else is certain. The end is known from the final blocks, however much was lost before. */
+/* Marks a verdict as untrusted where the recording lacks a part. Its figures are lower bounds then: only a limit that
+ * even these exceed is certainly broken. The end is known from the final blocks, however much was lost before. */
 static void trust_check(const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
     const char *lost = file->figures.doubt;

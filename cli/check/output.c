@@ -236,8 +236,8 @@ static void time_add(struct buffer *out, int64_t us) {
     buffer_printf(out, " time=\"%" PRId64 ".%06" PRId64 "\"", us / 1000000, us % 1000000);
 }
 
-/* Begins a test case. The file's time stands at its first case, because the file is read once and no rule takes that
- * time again. */
+/* Begins a test case. The file is read once, so its first case gets all of its time and the
+ * others none. */
 static void case_begin(struct buffer *out, const struct check_file *file, const char *name, bool first) {
     buffer_add_text(out, "    <testcase classname=\"strata.");
     xml_add(out, file->name);

@@ -210,7 +210,7 @@ static bool baseline_read(struct rule_words *words, struct rule *rule) {
     return true;
 }
 
-/* Is the metric the most of a run? Then a limit below 1 MiB makes no sense. */
+/* Is the metric a maximum over the run? Then a limit below 1 MiB makes no sense. */
 static bool is_most(enum metric metric) {
     return metric == METRIC_PEAK || metric == METRIC_RESERVED;
 }

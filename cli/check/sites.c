@@ -54,7 +54,8 @@ bool moment_sites_name(struct moment_sites *sites, const struct trace *trace, ui
     return true;
 }
 
-/* Bytes of a pattern before its first special character, with the terminator if it has none: all matching names begin so. */
+/* Bytes of a pattern before its first special character, with the terminator if it has none: all matching names begin
+ * so. */
 static size_t pattern_prefix(const char *pattern) {
     size_t length = strcspn(pattern, "*?[\\");
     return pattern[length] == '\0' ? length + 1 : length;

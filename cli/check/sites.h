@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A call site and what it holds. */
+/* A call site and the bytes that it holds. */
 struct named_site {
     const char *name;
     uint64_t bytes;
@@ -21,7 +21,8 @@ struct moment_sites {
     struct named_site *by_name; /* [n], sorted; NULL: not found yet */
 };
 
-/* "attention.py:88": the name of a site in a rule's pattern and in a baseline; cut at `capacity`, with its terminator. */
+/* "attention.py:88": the name of a site in a rule's pattern and in a baseline; cut at `capacity`, with its
+ * terminator. */
 void rule_site_name(const struct trace *trace, uint32_t frame, char *name, size_t capacity);
 
 /* Does a site's name match the pattern (fnmatch)? */

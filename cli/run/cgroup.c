@@ -101,7 +101,8 @@ static bool group_find_mounted(struct cgroup *cgroup) {
     return true;
 }
 
-/* Tries version 2, then 1: both may be mounted, but only one of them has memory. `named`: its folder; "": look for it. */
+/* Tries version 2, then 1: both may be mounted, but only one of them has memory. `named`: its folder; "": look for
+ * it. */
 static bool group_find(struct cgroup *cgroup, const char *named) {
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         cgroup->files = &versions[i];

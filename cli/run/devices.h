@@ -9,7 +9,7 @@
 
 enum { DEVICES_MAX = 64, DEVICES_REASON = 200 };
 
-/* Shared between the process that asks NVML, which alone writes, and us. */
+/* Shared by the process that asks NVML, which alone writes to it, and this one. */
 struct devices {
     uint32_t n; /* 0: none, or not yet asked */
     /* the most in use, and all that the device has */

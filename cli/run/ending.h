@@ -1,4 +1,4 @@
-/* What `strata run` prints at the end of a run: one screen on standard error. */
+/* Prints one screen on standard error at the end of `strata run`. */
 #pragma once
 
 #include "cli/run/watch.h"

@@ -2,8 +2,8 @@
  * The folder of a run:
  *
  *     DIR/rank3_oom.pickle      dumps, written by the recorder in the program's processes
- *     DIR/host.log              what the host did
- *     DIR/index.html ...        what a batch makes of these
+ *     DIR/host.log              memory of the host over time
+ *     DIR/index.html ...        the pages that a batch makes of these
  *     DIR/.run/python/          the recorder, in front of PYTHONPATH
  *     DIR/.run/process-...json  what the recorder of a process did and cost
  *     DIR/.run/run-HOST-PID     a `strata run` that goes on; the last one to end writes the pages

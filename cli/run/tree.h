@@ -1,4 +1,4 @@
-/* The processes below us, as /proc shows them: their memory, and what became of those that ended. */
+/* The processes below this one, as /proc shows them: their memory, and that of those that ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 enum { GROWTH_POINTS = 64, TREE_GONE = 16, PROCESS_NAME = 20 };
 
-/* How a size developed: at most GROWTH_POINTS points, evenly spaced. When they are full, every other point goes. */
+/* A size over time: at most GROWTH_POINTS points, evenly spaced. When they are full, every other point is dropped. */
 struct growth {
     int64_t us[GROWTH_POINTS];
     uint64_t bytes[GROWTH_POINTS];

@@ -1,4 +1,4 @@
-/* Runs a command: starts it, watches it, passes signals on, and keeps the facts of its end. */
+/* Runs a command: starts it, watches it, passes signals on, and notes how it ended. */
 #pragma once
 
 #include "cli/options.h"
