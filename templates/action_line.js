@@ -5,8 +5,6 @@ import { make } from "./text.js";
  * @param {string} head @param {string} gain @param {string} text @param {boolean} [grey] */
 export function actionLine(head, gain, text, grey) {
     const box = make("div", grey ? "do-not" : "do");
-    const line = make("p", "do-head");
-    line.append(make("b", "", head), make("b", "", gain));
-    box.append(line, make("p", "", text));
+    box.append(make("p", "do-head", make("b", "", head), make("b", "", gain)), make("p", "", text));
     return box;
 }

@@ -219,8 +219,7 @@ function settingsBox(page) {
     );
     box.append(head, make("p", "", ended ? lackedText(page) : ""));
     for (const row of rows) {
-        const line = make("p");
-        line.append(make("code", "", row.title), ended ? " needs " : " ");
+        const line = make("p", "", make("code", "", row.title), ended ? " needs " : " ");
         if (ended) line.append(verdict(row, plan.budget));
         else
             line.append(
@@ -246,8 +245,7 @@ export function createAllocator(page, box) {
             "",
             `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(page, event)}`}`,
         );
-        const head = make("div", "panel-head");
-        head.append(title);
+        const head = make("div", "panel-head", title);
         const refusal = view.sentence("map_refusal");
         if (refusal) {
             box.replaceChildren(head, make("p", "why-foot", `Nothing can be said about segments: ${refusal}.`));

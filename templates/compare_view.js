@@ -313,8 +313,7 @@ function drawStrip(compare, valueA, valueB) {
             curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
             const grown = step.end_bytes - step.begin_bytes;
             const isCut = lastIsCut(steps) && step === steps[steps.length - 1];
-            const head = make("span", "strip-head");
-            head.append(make("b", "", step.name), number(step.peak_bytes));
+            const head = make("span", "strip-head", make("b", "", step.name), number(step.peak_bytes));
             button.append(
                 head,
                 curve,
@@ -415,8 +414,7 @@ function makeCompare(page, box, use) {
         () => showOutline(page),
         "Show A in the timeline, with B as an outline over it (l)",
     );
-    const head = make("div", "panel-head compare-head");
-    head.append(a.field, b.field, swap, overlay, by);
+    const head = make("div", "panel-head compare-head", a.field, b.field, swap, overlay, by);
     const marks = make("div", "marks");
     const questions = makeBox("group", "segmented questions", "Of a range");
     const press = makeChoices(questions, Object.entries(COMPARE_QUESTIONS), (what) =>

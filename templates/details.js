@@ -94,16 +94,12 @@ function allocationFacts(page, allocation) {
 function forwardFrames(page, allocation) {
     const text = page.session.string(page.session.c.context(allocation.context).forward);
     if (!text) return [];
-    const fold = make("details", "forward");
-    fold.append(make("summary", "", "Stack of the forward pass"), make("pre", "", text));
-    return [fold];
+    return [make("details", "forward", make("summary", "", "Stack of the forward pass"), make("pre", "", text))];
 }
 
 /** Swatch and text of a group. @param {string} color @param {string} text */
 function makeHeading(color, text) {
-    const heading = make("p", "site-heading");
-    heading.append(makeSwatch(color), make("span", "", text));
-    return heading;
+    return make("p", "site-heading", makeSwatch(color), make("span", "", text));
 }
 
 /** @param {Page} page @param {number} site */

@@ -226,8 +226,7 @@ export function createEach(page, box) {
     top.append(title, save, total);
     const heads = COLUMNS.map(([order, name]) => {
         const cell = makeColumnCell("columnheader", order);
-        const button = makeButton("each-head", name, () => turnOrder(page, order));
-        cell.append(button);
+        cell.append(makeButton("each-head", name, () => turnOrder(page, order)));
         return cell;
     });
     const { scroll, body } = makeGrid(`each${page.suffix}`, heads, { kind: "each", row: "each-row" });

@@ -12,7 +12,7 @@ import {
 } from "./text.js";
 
 /** @param {string} role @param {string} [className] @param {string} [text] */
-export function makeCell(role, className, text) {
+export function makeCell(role, className, text = "") {
     const cell = make("span", className, text);
     cell.setAttribute("role", role);
     return cell;

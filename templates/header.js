@@ -133,9 +133,7 @@ export function openTrust(/** @type {Page} */ page) {
     const notes = shownDiagnostics(page);
     const list = make("ul", "notes");
     for (const { code, message } of notes) {
-        const item = make("li", "", message);
-        item.append(" ", make("code", "", code));
-        list.append(item);
+        list.append(make("li", "", message, " ", make("code", "", code)));
     }
     const parts = [notes.length ? list : make("p", "", "Complete: events and final state agree.")];
     const facts = make("dl", "facts");

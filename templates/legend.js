@@ -25,8 +25,7 @@ export const legendOf = perPage((page) => page.element("legend", HTMLUListElemen
 
 /** @param {string} text @param {string} color @param {string} [title] */
 function legendItem(text, color, title) {
-    const item = make("li");
-    item.append(makeSwatch(color), text);
+    const item = make("li", "", makeSwatch(color), text);
     if (title) item.title = title;
     return item;
 }
@@ -152,8 +151,7 @@ function colorItems(/** @type {Page} */ page) {
 
 /** @param {string} kind @param {string} text @param {string} title */
 function patternItem(kind, text, title) {
-    const item = make("li", "legend-key");
-    item.append(make("i", `key-${kind}`), text);
+    const item = make("li", "legend-key", make("i", `key-${kind}`), text);
     item.title = title;
     return item;
 }

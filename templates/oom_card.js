@@ -54,8 +54,7 @@ export function shareBar(whole, parts) {
         if (bytes <= 0) continue;
         const label = text.replace("{}", formatBytes(bytes));
         bar.append(barPart(kind, bytes, Math.max(1, whole), label));
-        const item = make("span");
-        item.append(make("i", `swatch part-${kind}`), label);
+        const item = make("span", "", make("i", `swatch part-${kind}`), label);
         // A part with its text in the bar needs no key.
         if (!bar.lastElementChild?.textContent) key.append(item);
     }
@@ -103,8 +102,7 @@ function lackTable({ size, device_free }, found) {
 /** Highlights the allocations of a call site at a moment.
  * @param {Page} page @param {number} site @param {string} text @param {number} moment */
 function siteButton(page, site, text, moment) {
-    const button = make("button", "figure-link");
-    button.append(makeSwatch(page.view.siteColor(site, isDark(page))), " ", text);
+    const button = make("button", "figure-link", makeSwatch(page.view.siteColor(site, isDark(page))), " ", text);
     const said = `Showing what ${page.session.siteText(site)} holds ${formatAt(moment)}`;
     button.addEventListener("click", () =>
         prove(page, button, said, () => change(page, { focus: { by: "site", id: site }, selected: null, moment })),

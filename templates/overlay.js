@@ -429,8 +429,7 @@ function tipLines(/** @type {Page} */ page, id, event, shown) {
  * @param {Page} page @param {number} id @param {number} event @param {View} [shown] */
 export function allocationTip(page, id, event, shown = page.view) {
     const lines = tipLines(page, id, event, shown);
-    const head = make("p", "tip-head", lines.size);
-    head.append(make("span", "tip-share", lines.share));
+    const head = make("p", "tip-head", lines.size, make("span", "tip-share", lines.share));
     const frames = lines.frames.map((text, i) =>
         make("p", i === 0 ? "tip-site" : "tip-site tip-dim", i === 0 ? text : `\u2039 ${text}`),
     );

@@ -37,9 +37,7 @@ function figuresText(page) {
 function keyOf(page) {
     const key = make("ul", "paper-key");
     for (const { color, text, strong } of pictureLines(page)) {
-        const item = make("li", strong ? "paper-strong" : "");
-        item.append(color ? makeSwatch(color) : "", text);
-        key.append(item);
+        key.append(make("li", strong ? "paper-strong" : "", color ? makeSwatch(color) : "", text));
     }
     return key;
 }

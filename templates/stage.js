@@ -23,8 +23,7 @@ export function makeStage(name, box, gutter, below) {
     const [pixels, axes, overlay] = ["pixels", "axes", "overlay"].map((part) => make("canvas", `pane-${part}`));
     pixels.setAttribute("role", "img");
     pixels.id = `timeline-${name}`;
-    const room = make("div", "pane-room");
-    room.append(axes, pixels, overlay);
+    const room = make("div", "pane-room", axes, pixels, overlay);
     box.append(room);
     const stage = { room, pixels, axes, overlay, width: 1, height: 1, ratio: 1 };
     const measure = () => {

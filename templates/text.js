@@ -159,15 +159,13 @@ export function element(id, type) {
 /**
  * Makes an element. Text from the snapshot enters the document only here and in setText, always as text.
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {string} [className]
- * @param {string} [text]
+ * @param {K} tag @param {string} [className] @param {...(string | Node)} parts
  * @returns {HTMLElementTagNameMap[K]}
  */
-export function make(tag, className, text) {
+export function make(tag, className, ...parts) {
     const made = document.createElement(tag);
     if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
+    made.append(...parts);
     if (made instanceof HTMLButtonElement) made.type = "button";
     return made;
 }
@@ -192,9 +190,7 @@ export function makeSwatch(color) {
 export function makeTableRow(tag, className, cells) {
     const row = make("tr", className);
     for (const [kind, content] of cells) {
-        const cell = make(tag, kind);
-        cell.append(content);
-        row.append(cell);
+        row.append(make(tag, kind, content));
     }
     return row;
 }

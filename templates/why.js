@@ -247,8 +247,7 @@ function compareButton(page, finding, record) {
 
 /** What to do about a finding. @param {PageFinding} finding @param {record_finding} record @param {number} index */
 function findingActions(/** @type {Page} */ page, finding, record, index) {
-    const row = make("p", "card-actions");
-    row.append(showButton(page, finding, index, showText(page, finding, index)));
+    const row = make("p", "card-actions", showButton(page, finding, index, showText(page, finding, index)));
     if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
         const moment = finding.at_event;
         row.append(
@@ -297,8 +296,7 @@ function makeCard(kind, severity, confidence, figure, title, open) {
 function oomCard(page, finding, index, open) {
     const last = oomParts(page, page.view.facts.ooms - 1, capacityBytes(page));
     const card = makeCard(finding.kind, "high", finding.confidence, last.when, last.title, open);
-    const actions = make("p", "card-actions");
-    actions.append(showButton(page, finding, index, "Show the request"));
+    const actions = make("p", "card-actions", showButton(page, finding, index, "Show the request"));
     const held = page.view.c.live_at(last.event);
     const who = `ho held ${formatBytes(held)}`;
     if (held > 0)
@@ -351,9 +349,7 @@ function checkList(/** @type {Page} */ page) {
         const sign = make("span", clear ? "sign clear" : "sign", clear ? "✓" : "–");
         sign.setAttribute("role", "img");
         sign.setAttribute("aria-label", clear ? "not found:" : "not judged:");
-        const item = make("li", "");
-        item.append(sign, session.decode(view.c.check_text(i)));
-        list.append(item);
+        list.append(make("li", "", sign, session.decode(view.c.check_text(i))));
     }
     return list;
 }

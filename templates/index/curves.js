@@ -299,9 +299,7 @@ function draw(curves) {
 /** @param {Curves} curves */
 function showLegend(curves) {
     const item = (/** @type {string} */ color, /** @type {string} */ text) => {
-        const line = make("li");
-        line.append(makeSwatch(color), make("span", "", text));
-        return line;
+        return make("li", "", makeSwatch(color), make("span", "", text));
     };
     const several = curves.batch.cohorts.length > 1;
     const items = curves.banded.map((cohort) =>

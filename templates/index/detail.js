@@ -102,8 +102,7 @@ function makeSeries(batch, index) {
     const series = batch.seriesOf(index);
     if (!series) return [];
     const row = batch.rows[index];
-    const table = make("table");
-    table.append(makeHeads("Dump", "In use", "Stayed", "New", "Gone"));
+    const table = make("table", "", makeHeads("Dump", "In use", "Stayed", "New", "Gone"));
     const sizes = (/** @type {(typeof series.dumps)[number]} */ dump) => [
         dump.live_bytes,
         dump.stayed_bytes,

@@ -84,9 +84,7 @@ function makeCause(pair, { title, site, bytes, kind, sites }) {
     const facts = [bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : ""].filter(Boolean);
     head.append(figure, make("span", "pane-dim", facts.join(" \u00b7 ")));
     const show = makeButton("quiet", "Show in both", () => pair.toggleSite(site), `Highlight ${site}`);
-    const actions = make("p", "card-actions");
-    actions.append(show);
-    card.append(head, make("p", "card-title", sentence), actions);
+    card.append(head, make("p", "card-title", sentence), make("p", "card-actions", show));
     return { card, site, show };
 }
 
@@ -169,8 +167,7 @@ export const createDifference = (pair) => (page, box) => {
         (at) => pair.change({ at }),
     );
     const says = make("span", "pane-dim");
-    const head = make("div", "panel-head");
-    head.append(makeVerdict(pair.figures), by.box, when.box, says);
+    const head = make("div", "panel-head", makeVerdict(pair.figures), by.box, when.box, says);
     const { heads, setUnit } = makeEndHeads();
     const { scroll, body } = makeGrid(`pair-rows${page.suffix}`, heads, {
         kind: "pair-list",
