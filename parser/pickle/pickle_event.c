@@ -253,11 +253,19 @@ static bool event_finish(struct machine *machine, struct event_draft *draft) {
 
 /* ---- layouts ---- */
 
+typedef uint64_t u64x2 __attribute__((vector_size(16)));
+
+static inline u64x2 u64x2_load(const uint8_t *from) {
+    u64x2 lanes;
+    bytes_copy(&lanes, from, sizeof lanes);
+    return lanes;
+}
+
 static inline bool layout_fits(const struct event_layout *layout, const uint8_t *p) {
-    uint64_t other = 0;
-    for (int i = 0; i < LAYOUT_WORDS; i++)
-        other |= (load_u64(p + 8 * i) ^ layout->fixed[i]) & layout->mask[i];
-    return other == 0;
+    u64x2 other = {0, 0};
+    for (size_t i = 0; i < LAYOUT_NBYTES; i += sizeof other)
+        other |= (u64x2_load(p + i) ^ u64x2_load(layout->fixed + i)) & u64x2_load(layout->mask + i);
+    return (other[0] | other[1]) == 0;
 }
 
 void layouts_forget(struct machine *machine) {
@@ -270,17 +278,15 @@ void layouts_forget(struct machine *machine) {
 /* One layout was guessed and another found: from now on the first byte in which they differ decides. */
 static void layouts_tell_apart(struct event_layouts *layouts, uint32_t guessed, uint32_t found) {
     const struct event_layout *a = &layouts->row[guessed], *b = &layouts->row[found];
-    for (uint32_t i = 0; i < LAYOUT_WORDS; i++) {
-        uint64_t other = (a->fixed[i] ^ b->fixed[i]) & a->mask[i] & b->mask[i];
-        if (other == 0)
-            continue;
-        unsigned shift = (unsigned)__builtin_ctzll(other) & ~7u;
-        layouts->guess_at = (uint8_t)(8 * i + shift / 8);
-        for (uint32_t row = 0; row < layouts->count; row++)
-            layouts->guess[layouts->row[row].fixed[i] >> shift & 0xFF] = (uint8_t)row;
-        layouts->guess[b->fixed[i] >> shift & 0xFF] = (uint8_t)found;
+    uint32_t at = 0;
+    while (at < LAYOUT_NBYTES && ((a->fixed[at] ^ b->fixed[at]) & a->mask[at] & b->mask[at]) == 0)
+        at++;
+    if (at == LAYOUT_NBYTES)
         return;
-    }
+    layouts->guess_at = (uint8_t)at;
+    for (uint32_t row = 0; row < layouts->count; row++)
+        layouts->guess[layouts->row[row].fixed[at]] = (uint8_t)row;
+    layouts->guess[b->fixed[at]] = (uint8_t)found;
 }
 
 static inline const struct event_layout *layout_guess(const struct machine *machine, const uint8_t *p) {
@@ -320,8 +326,7 @@ static inline const uint8_t *layout_take(struct machine *machine, const struct e
 }
 
 /* Adds the pair at `p`, which the recipe's `step` has just read. False: it may be written otherwise the next time. */
-static bool layout_add(struct event_layout *layout, const struct event_step *step, const uint8_t *p,
-                       uint8_t *mask) {
+static bool layout_add(struct event_layout *layout, const struct event_step *step, const uint8_t *p) {
     uint32_t n_fixed = step->key_nbytes, nbytes = step->form.nbytes;
     if (((load_u64(p) ^ step->opcodes) & step->mask) != 0)
         return false;
@@ -349,7 +354,7 @@ static bool layout_add(struct event_layout *layout, const struct event_step *ste
         nbytes = n_fixed;
     }
     for (uint32_t i = 0; i < n_fixed; i++)
-        mask[layout->nbytes + i] = 0xFF;
+        layout->mask[layout->nbytes + i] = 0xFF;
     layout->nbytes = (uint8_t)(layout->nbytes + nbytes);
     return step->kind != KIND_OTHER;
 }
@@ -369,20 +374,19 @@ static bool layouts_miss(struct machine *machine) {
 static void layout_learn(struct machine *machine, const uint8_t *p, const struct event_draft *draft) {
     enum { LONGEST_PAIR = 5 + 10 };
     struct event_layouts *layouts = &machine->layouts;
-    struct event_layout layout = {
-        .draft = *draft, .memo = {memo_entry(VALUE_SPENT, 0)}, .n_memo = 1, .nbytes = 3};
-    uint8_t mask[LAYOUT_NBYTES] = {0xFF, 0xFF, 0xFF};
+    struct event_layout layout = {.mask = {0xFF, 0xFF, 0xFF},
+                                  .draft = *draft,
+                                  .memo = {memo_entry(VALUE_SPENT, 0)},
+                                  .n_memo = 1,
+                                  .nbytes = 3};
     const struct event_step *step = machine->event_recipe.step;
     for (; !layout.has_frames && p[layout.nbytes] != 'u'; step++)
-        if (layout.nbytes > LAYOUT_NBYTES - LONGEST_PAIR ||
-            !layout_add(&layout, step, p + layout.nbytes, mask))
+        if (layout.nbytes > LAYOUT_NBYTES - LONGEST_PAIR || !layout_add(&layout, step, p + layout.nbytes))
             return;
     if (layout.action_at == 0)
         return;
-    for (int i = 0; i < LAYOUT_WORDS; i++) {
-        layout.mask[i] = load_u64(mask + 8 * i);
-        layout.fixed[i] = load_u64(p + 8 * i) & layout.mask[i];
-    }
+    for (uint32_t i = 0; i < LAYOUT_NBYTES; i++)
+        layout.fixed[i] = p[i] & layout.mask[i];
     uint32_t at = (uint32_t)(layouts->n_missed % MAX_LAYOUTS);
     if (layouts->count < MAX_LAYOUTS)
         at = layouts->count++;

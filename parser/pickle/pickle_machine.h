@@ -95,21 +95,15 @@ struct event_draft {
     struct context context;
 };
 
-enum {
-    LAYOUT_NBYTES = 96,
-    LAYOUT_WORDS = LAYOUT_NBYTES / 8,
-    LAYOUT_NUMBERS = 6,
-    LAYOUT_MEMO = 4,
-    MAX_LAYOUTS = 8
-};
+enum { LAYOUT_NBYTES = 96, LAYOUT_NUMBERS = 6, LAYOUT_MEMO = 4, MAX_LAYOUTS = 8 };
 
 /*
  * The bytes of an event up to its frames, which come last, or its SETITEMS. If the opcodes, keys and texts of another event are the
  * same at the same places, one comparison recognises it, and only its numbers, its action and its frames are read.
  */
 struct event_layout {
-    uint64_t fixed[LAYOUT_WORDS], mask[LAYOUT_WORDS]; /* a byte of `mask` is 0 where events may differ */
-    struct event_draft draft;                         /* of the event that it was learnt from */
+    uint8_t fixed[LAYOUT_NBYTES], mask[LAYOUT_NBYTES]; /* `mask` is 0 where events may differ, else 0xFF */
+    struct event_draft draft;                          /* of the event that it was learnt from */
     struct layout_number {
         struct integer_form form; /* `at` counts from the event */
         uint8_t place;            /* in the draft */
