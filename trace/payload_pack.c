@@ -102,10 +102,10 @@ void section_add_column(struct packer *packer, uint64_t count, uint32_t least_wi
 void section_add_rows(struct packer *packer, const struct column_rows *rows, uint32_t least_width) {
     enum { BLOCK_ROWS = 8192 }; /* small enough for their numbers to stay in the cache */
     uint8_t *plane[8] = {NULL};
-    uint64_t all = 0;
+    uint64_t all = rows->all != NULL ? *rows->all : 0;
     if (!packer_values(packer, BLOCK_ROWS))
         return;
-    for (uint32_t first = 0, n; first < rows->count; first += n) {
+    for (uint32_t first = 0, n; rows->all == NULL && first < rows->count; first += n) {
         n = rows->count - first < BLOCK_ROWS ? rows->count - first : BLOCK_ROWS;
         rows->fill(packer, rows->context, first, n);
         all |= bits_of(packer->value, n);

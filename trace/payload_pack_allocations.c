@@ -223,7 +223,7 @@ static void columns_pack(struct packer *packer, const struct allocation_rows *ro
         births_fill,   stacks_fill,  deaths_fill, waits_fill, sizes_fill,
         contexts_fill, streams_fill, pools_fill,  flags_fill};
     for (uint32_t i = 0; i < sizeof fill / sizeof *fill; i++) {
-        const struct column_rows column = {fill[i], rows, rows->allocations->count};
+        const struct column_rows column = {fill[i], rows, rows->allocations->count, NULL};
         section_add_rows(packer, &column, i == 0);
     }
 }
@@ -281,8 +281,8 @@ void addresses_pack(struct packer *packer, const struct allocations *allocations
     if (packer->error != PAYLOAD_OK)
         return;
     section_begin(packer);
-    section_add_rows(packer, &(struct column_rows){words_fill, ago, n}, 1);
-    section_add_rows(packer, &(struct column_rows){longs_fill, fresh, n_fresh}, 0);
+    section_add_rows(packer, &(struct column_rows){words_fill, ago, n, NULL}, 1);
+    section_add_rows(packer, &(struct column_rows){longs_fill, fresh, n_fresh, NULL}, 0);
     ARENA_DROP(packer->payload->arena, fresh, ago);
     section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, n);
 }
@@ -309,12 +309,17 @@ struct times {
     uint32_t *at; /* the next event to look at */
 };
 
+/* How much later an event is than the one before. */
+static uint64_t time_step(const int64_t *time_us, uint32_t i) {
+    return zigzag((uint64_t)time_us[i] - (uint64_t)time_us[i > 0 ? i - 1 : 0]);
+}
+
 static void times_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
     const struct times *times = context;
     const int64_t *time_us = times->device->time_us;
     uint32_t i = first == 0 ? 0 : *times->at;
     for (uint32_t k = 0; k < n; i++) { /* no branch, because the processor could not predict it */
-        packer->value[k] = zigzag((uint64_t)time_us[i] - (uint64_t)time_us[i > 0 ? i - 1 : 0]);
+        packer->value[k] = time_step(time_us, i);
         k += times->class[i] == times->kind;
     }
     *times->at = i;
@@ -322,6 +327,7 @@ static void times_fill(struct packer *packer, const void *context, uint32_t firs
 
 void times_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
     uint32_t count[N_EVENT_CLASSES] = {0}, at = 0;
+    uint64_t all[N_EVENT_CLASSES] = {0};
     if (device->time_us == NULL || device->n_events == 0)
         return;
     uint8_t *class = packer_alloc(packer, device->n_events);
@@ -330,12 +336,14 @@ void times_pack(struct packer *packer, const struct device_trace *device, uint32
     bytes_zero(class, device->n_events);
     payload_classify_completions(device, class, 0, device->allocations.count);
     payload_classify_births(device, class, 0, device->allocations.count);
-    for (uint32_t i = 0; i < device->n_events; i++)
+    for (uint32_t i = 0; i < device->n_events; i++) {
         count[class[i]]++;
+        all[class[i]] |= time_step(device->time_us, i);
+    }
     section_begin(packer);
     for (uint32_t kind = 0; kind < N_EVENT_CLASSES; kind++) {
         const struct times times = {device, class, kind, &at};
-        section_add_rows(packer, &(struct column_rows){times_fill, &times, count[kind]}, 1);
+        section_add_rows(packer, &(struct column_rows){times_fill, &times, count[kind], &all[kind]}, 1);
     }
     ARENA_DROP(packer->payload->arena, class);
     section_end(packer, SECTION_TIMES, 0, number, device->n_events);

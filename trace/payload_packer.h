@@ -45,11 +45,12 @@ void section_begin(struct packer *packer);
 void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width);
 
 /* The next column, without a scratch column for all of its numbers: `fill` sets the first n of packer->value to
- * rows [first, first + n). It is called for all rows in order, then once more from 0 on. */
+ * rows [first, first + n). It is called for all rows in order, twice unless `all` is known. */
 struct column_rows {
     void (*fill)(struct packer *packer, const void *context, uint32_t first, uint32_t n);
     const void *context;
     uint32_t count;
+    const uint64_t *all; /* the bits that are set in any number; NULL: not known */
 };
 void section_add_rows(struct packer *packer, const struct column_rows *rows, uint32_t least_width);
 
