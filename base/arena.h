@@ -70,7 +70,7 @@ struct arena_place {
  * False: one of them is NULL. */
 bool arena_columns(struct arena *arena, uint64_t count, bool zeroed, const struct arena_place *places);
 
-/* The same for columns that are lvalues: the macros derive place and item size from them. The last two take one to
+/* The same for columns that are lvalues: the macros derive place and item size from them. The last three take one to
  * ten columns. */
 #define ARENA_GROW(arena, column, capacity, count) \
     arena_grow((arena), &(column), &(capacity), (count), sizeof *(column))

@@ -444,8 +444,8 @@ static bool are_near(const struct site_key *a, const struct site_key *b) {
     return a->file == b->file || a->function == b->function;
 }
 
-/* Pairs a site with the only other one that has its callers, in the same file or function; then sites whose allocations have
- * one category and the same sizes. */
+/* Pairs a site with the only other one that has its callers, in the same file or function; then sites whose
+ * allocations have one category and the same sizes. */
 static bool callers_match(struct matching *matching) {
     struct arena *arena = matching->arena;
     uint32_t most = matching->a.count > matching->b.count ? matching->a.count : matching->b.count;

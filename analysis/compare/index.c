@@ -91,7 +91,7 @@ bool index_choose_medians(struct index *index) {
     return candidates != NULL;
 }
 
-/* ---- one setting for all ranks: it must give each what it needs, so its figure is the highest need of any rank ---- */
+/* ---- one setting for all ranks ---- */
 
 static const struct index_setting *setting_named(const struct index_row *row, const char *name) {
     for (uint32_t i = 0; i < row->n_settings; i++)
@@ -100,7 +100,7 @@ static const struct index_setting *setting_named(const struct index_row *row, co
     return NULL;
 }
 
-/* Keeps the settings that all rows have. */
+/* Keeps the settings that all rows have. One must give each rank what it needs, so its figure is the highest need. */
 static void settings_unite(struct index *index, const struct index_row *row) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < index->n_together; i++) {

@@ -41,7 +41,7 @@ bool log_oom_site_is_own(const struct trace *trace, uint32_t site);
 void log_oom_tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts);
 void log_oom_tell_action(struct words *words, const struct trace *trace, const struct log_oom_facts *facts);
 
-/* Writes the error in sentences, these two last; `noun` is device_noun, `site` the requesting line of code, empty if no traceback
- * names it. */
+/* Writes the whole error in sentences: place, figures, cause, action. `noun` is device_noun; `site` is the line of code
+ * that made the request, empty if no traceback names it. */
 void log_oom_tell(struct words *words, const struct trace *trace, const struct log_oom_facts *facts,
                   const char *noun, struct text site, bool own);

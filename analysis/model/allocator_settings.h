@@ -20,9 +20,10 @@ struct allocator_settings {
     bool expandable_private; /* inside private pools too (since about 2.5) */
     /* Ascend's allocator: 32 bytes more per request; large blocks begin at multiples of 16 KiB */
     bool aligned;
+    /* keys that the recording has, whatever their values; of those in PYTORCH_..._ALLOC_CONF only expandable */
     struct {
         bool expandable, max_split, collect;
-    } told; /* keys that the recording has, whatever their values; a PYTORCH_..._ALLOC_CONF only counts for expandable */
+    } told;
 };
 
 /* Nothing set. */

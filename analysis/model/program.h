@@ -24,7 +24,7 @@ struct program {
     uint32_t n_ops;
     uint64_t n_allocations;
     struct releases releases;
-    /* For a changed program (analysis/plan/changed.h); all NULL and 0 for a recorded one. */
+    /* For a changed program (changed_program in analysis/plan/edit.h); all NULL and 0 for a recorded one. */
     const uint64_t *size;    /* [allocations.count] in place of the recorded sizes */
     const uint32_t *copy_of; /* [n_copies] the allocation that each row from allocations.count on is like */
     uint32_t n_copies;

@@ -77,8 +77,8 @@ bool lives_init(struct lives *lives, const struct program *program, struct arena
  * edit). False: no memory. */
 bool edit_sort(struct edit *edit, const struct lives *lives, struct arena *arena);
 
-/* Peaks of a program with edits, which are applied together; cuts of one life are united. O(edits log edits, or edits where all
- * are sorted and apart, + states / 64 at worst for each). False: no memory. */
+/* Peaks of a program with edits, which are applied together; cuts of one life are united. O(edits log edits, or
+ * edits where all are sorted and apart, + states / 64 at worst for each). False: no memory. */
 bool changed_curve(struct in_use *peak, const struct lives *lives, const struct edit *const *edits,
                    uint32_t n_edits, struct arena *arena);
 

@@ -1,6 +1,7 @@
 /*
- * The largest size (a batch, a length, a number of layers) at which a program that was recorded at two would be served, found
- * by extrapolating to sizes and replaying them. Freestanding, but not compiled for the page (analysis/model/extrapolate.h).
+ * The largest size (a batch, a length, a number of layers) at which a program that was recorded at two would be
+ * served, found by extrapolating to sizes and replaying them. Freestanding, but not compiled for the page
+ * (analysis/model/extrapolate.h).
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /*
- * The loss in parts: what would be in use if logits, their softmax and gradients were made for a part of the rows at a time.
+ * The loss in parts: what would be in use if logits, their softmax and gradients were made for a part of the rows at
+ * a time.
  *
- * It is reported and never part of a plan, because a recording does not show whether a library runs backward after each part,
- * after all of them, or makes each part again. At the least, all memory of the loss shrinks to that of one part. At the most,
- * what the loss keeps for backward stays whole until the last of it is freed, and each gradient made meanwhile is there twice,
- * because parts are added to it.
+ * It is reported and never part of a plan, because a recording does not show whether a library runs backward after
+ * each part, after all of them, or makes each part again. At the least, all memory of the loss shrinks to that of
+ * one part. At the most, what the loss keeps for backward stays whole until the last of it is freed, and each
+ * gradient made meanwhile is there twice, because parts are added to it.
  */
 #include "analysis/plan/plan_internal.h"
 
@@ -153,8 +154,8 @@ static bool forward_find(struct losing *losing, const struct forward *forward) {
            most_add(losing, run, first_row, backward, end);
 }
 
-/* The peak with these sizes and new lives, if the request that failed were `less` bytes smaller. It only counts in the last
- * state, so the peak before that state is computed too. */
+/* The peak with these sizes and new lives, if the request that failed were `less` bytes smaller. It only counts in
+ * the last state, so the peak before that state is computed too. */
 static bool peak_find(const struct planner *planner, const struct edit *edit, uint64_t less,
                       uint64_t *bytes) {
     struct in_use whole, before = {0};
