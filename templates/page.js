@@ -26,6 +26,7 @@ import { drawTimelineAxes, isPlotMoved, layoutPlot, layStack, lightFocus, showSt
 import { startPlot } from "./pointer.js";
 import { drawGroups, drawProof, startGroups, startProof } from "./proof.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
+import { askParts } from "./questions.js";
 import { drawSide, isSidePlaced, placeSide, startSide } from "./side.js";
 import { startSheet } from "./sheet.js";
 import { speakSoon } from "./spoken.js";
@@ -62,6 +63,10 @@ import { deviceName, formatBytes, formatEvent, formatPlural, setText } from "./t
 function* draw(page, parts) {
     const map = mapOf(page);
     const first = plotOf(page).draws === 0;
+    if (first) {
+        askParts(page.view);
+        yield;
+    }
     // A comparison of ranges adds rows to the lane.
     if (parts & LIST && laneHeight(page) !== laneOf(page).height) parts |= TIMELINE;
     // The stack takes longest, so it is ready before anything else of the page changes, unless its room will change.

@@ -32,7 +32,7 @@ function askedNow(/** @type {Page} */ page) {
 
 /** @param {Page} page @param {string} error */
 function finishSearch(page, error) {
-    const found = error ? { allocations: 0, bytes: 0 } : page.view.c.matches(-1);
+    const found = error ? { allocations: 0, bytes: 0 } : page.view.c.matches();
     Object.assign(searchOf(page), {
         error,
         ready: !error,
@@ -123,7 +123,7 @@ export function placeOfMatch(/** @type {Page} */ page) {
     const { state, view } = page;
     if (!searchOf(page).ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected)
         return 0;
-    return view.c.matches(state.selected).before;
+    return view.c.matches_until(state.selected) >>> 0;
 }
 
 /** Moves the window if the allocation lies outside of it. @param {Page} page @param {number} id */

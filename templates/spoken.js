@@ -5,7 +5,7 @@ import { lifetimeText } from "./describe.js";
 import { filterIsEmpty, keptSentence } from "./filter.js";
 import { askFindings } from "./questions.js";
 import { placeOfMatch, searchOf } from "./search.js";
-import { allocationWord, flush, perPage } from "./state.js";
+import { allocationWord, drawn, perPage } from "./state.js";
 import { formatBytes, formatCount, formatPlural, setText } from "./text.js";
 
 /** Changes within this time are said together: people type, and a click changes several things. */
@@ -72,11 +72,11 @@ function isSearching(page) {
     return searchOf(page).running || !(kept.active || kept.error || filterIsEmpty(state.filter));
 }
 
-function speak(/** @type {Page} */ page) {
+async function speak(/** @type {Page} */ page) {
     const { state, view } = page;
     const said = saidOf(page);
     if (isSearching(page)) return speakSoon(page);
-    flush(page);
+    await drawn(page);
     /** @type {string[]} */
     const sentences = [];
     if (!said.opened) sentences.push(openedText(page));
@@ -103,5 +103,5 @@ export function speakSoon(/** @type {Page} */ page, moved = false) {
     if (!said.started) return;
     said.moved ||= moved;
     clearTimeout(said.timer);
-    said.timer = setTimeout(() => speak(page), SAID_AFTER_MS);
+    said.timer = setTimeout(() => void speak(page), SAID_AFTER_MS);
 }

@@ -30,6 +30,13 @@ static uint32_t found_between(const struct page_view *view, uint32_t from, uint3
     return count;
 }
 
+u32 view_matches_until(struct page_view *view, u32 allocation) {
+    uint32_t count = view_allocations(view)->count;
+    return view_found(view) == NULL || count == 0
+               ? 0
+               : found_between(view, 0, (allocation < count ? allocation : count - 1) + 1);
+}
+
 /* The first moment of a column, by bisection: x never falls with the moment. */
 static uint32_t moment_of_column(const struct page_view *view, const struct view *window, uint32_t column) {
     return SEARCH(1, view_timeline(view)->n_moments, moment,

@@ -142,20 +142,19 @@ f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
     return -1;
 }
 
-place view_matches(struct page_view *view, f64 until) {
+place view_matches(struct page_view *view) {
     const struct allocations *allocations = view_allocations(view);
-    uint32_t peak = view_timeline(view)->peak_moment, count = 0, before = 0;
+    uint32_t peak = view_timeline(view)->peak_moment, count = 0;
     uint64_t bytes = 0;
     if (view_found(view) == NULL)
-        return FILL(view, found, 0, 0, 0);
+        return FILL(view, found, 0, 0);
     for (uint32_t i = 0; i < allocations->count; i++) {
         if (!allocation_is_found(view, i))
             continue;
         count++;
-        before += i <= until;
         bytes += allocations->birth[i] <= peak && peak < allocations->death[i] ? allocations->size[i] : 0;
     }
-    return FILL(view, found, count, (double)bytes, before);
+    return FILL(view, found, count, (double)bytes);
 }
 
 /* ---- highlights ---- */

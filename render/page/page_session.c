@@ -232,10 +232,10 @@ i32 session_prepare(struct page_session *session, u32 index) {
     if (session->devices == NULL || index >= session->trace.n_devices)
         return PAYLOAD_BAD_VALUE;
     struct page_device *device = &session->devices[index];
-    if (!session_device_steps(session, device,
-                              device->step < DEVICE_JUDGED ? device->step + 1 : DEVICE_JUDGED))
-        return PAYLOAD_NO_MEMORY;
-    return device->step < DEVICE_JUDGED ? PAYLOAD_MORE : PAYLOAD_OK;
+    if (device->step < DEVICE_JUDGED)
+        return session_device_steps(session, device, device->step + 1) ? PAYLOAD_MORE : PAYLOAD_NO_MEMORY;
+    session_layers(session, device); /* a step of its own */
+    return PAYLOAD_OK;
 }
 
 place session_device(struct page_session *session, u32 index) {

@@ -268,6 +268,9 @@ struct page_device *session_device_built(struct page_session *session, uint32_t 
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
 
+/* Finds the layers' spans, once, in device->layer; returns their number, 0 if there is no memory. */
+uint32_t session_layers(struct page_session *session, struct page_device *device);
+
 /* Forgets which call sites the picture shows besides the list. */
 void view_also_forget(struct page_view *view);
 

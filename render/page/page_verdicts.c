@@ -66,13 +66,16 @@ place view_part(struct page_view *view, u32 index) {
                 span->step == SPAN_NO_STEP ? -1.0 : (double)span->step);
 }
 
-u32 view_layers(struct page_view *view) {
-    const struct verdicts *verdicts = verdicts_of(view);
-    struct page_device *device = view_now(view);
+uint32_t session_layers(struct page_session *session, struct page_device *device) {
+    const struct verdicts *verdicts = session_verdicts(session, device);
     if (verdicts != NULL && device->layer == NULL)
         (void)layer_spans_find(&device->layer, &device->n_layers, &device->timeline, &verdicts->runs,
-                               verdicts->category, &view->session->arena);
+                               verdicts->category, &session->arena);
     return device->n_layers;
+}
+
+u32 view_layers(struct page_view *view) {
+    return session_layers(view->session, view_now(view));
 }
 
 place view_layer(struct page_view *view, u32 index) {

@@ -168,4 +168,50 @@ describe("a long recording", { skip }, () => {
             await elements();
         });
     });
+
+    test("a drawing in turns shows stack and axis of one window, also if the window changes meanwhile", async () => {
+        // With more than 200,000 allocations, from which on drawings are done in turns.
+        const file = path.join(folder, "turns.pickle");
+        run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 640_000, "-o", file);
+        await withPage(writePage(file), async (page) => {
+            const seen = await page.evaluate(async () => {
+                const { strata } = window;
+                /** The stack and the axis' labels, as one number each: names on bands come later. */
+                const look = () =>
+                    ["timeline", "axes"]
+                        .map((id) => {
+                            const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById(id));
+                            const top = id === "axes" ? canvas.height - 46 * devicePixelRatio : 0;
+                            const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, top, canvas.width, canvas.height - top);
+                            return new Uint32Array(data.buffer).reduce((hash, pixel) => Math.imul(hash ^ pixel, 16777619), 1);
+                        })
+                        .join(" ");
+                const turn = () => new Promise((done) => setTimeout(done));
+                const windows = [0, 200_000, 400_000].map((from) => ({ from, to: from + 300_000 }));
+                const alone = [];
+                for (const one of [...windows, windows[0]]) {
+                    await strata.setView(one);
+                    alone.push(look());
+                }
+                // A clock by which each step of a drawing takes long, so that each has a turn of its own.
+                const now = performance.now.bind(performance);
+                let asked = 0;
+                performance.now = () => now() + 100 * asked++;
+                const between = [];
+                const first = strata.setView(windows[1]);
+                between.push(look());
+                await turn();
+                between.push(look());
+                let ready = false;
+                const second = strata.setView(windows[2]).then(() => (ready = true));
+                for (; !ready; await turn()) between.push(look());
+                await Promise.all([first, second]);
+                return { alone, between, last: look() };
+            });
+            assert.equal(new Set(seen.alone).size, 3, "three windows look different");
+            assert.equal(seen.between[0], seen.alone[0], "the old picture stays until the new one is ready");
+            for (const one of seen.between) assert.ok(seen.alone.includes(one), "the stack of one window over the axis of another");
+            assert.equal(seen.last, seen.alone[2]);
+        });
+    });
 });
