@@ -10,7 +10,6 @@
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -3,7 +3,6 @@
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,11 +5,10 @@
 #include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
+#include "cli/filter.h"
 #include "cli/memory.h"
-#include "cli/operand.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/window.h"
 #include "layout/phases.h"
@@ -21,6 +20,74 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- operands ---- */
+
+/* A recording and a moment in it: "run.pickle#device=1#step=3", "run.pickle#at=peak-500". */
+struct operand {
+    char *path; /* the path without the keys; owned */
+    bool has_device, has_step;
+    int32_t device;
+    uint64_t step;      /* number of the step as people see it */
+    struct position at; /* POSITION_NONE: not given */
+};
+
+static bool device_read(struct operand *operand, const char *value) {
+    operand->has_device = ordinal_parse(value, &operand->device);
+    return operand->has_device;
+}
+
+static bool key_read(struct operand *operand, const char *key, const char *value) {
+    if (strcmp(key, "device") == 0)
+        return device_read(operand, value);
+    if (strcmp(key, "at") == 0)
+        return position_parse(value, &operand->at);
+    operand->has_step = strcmp(key, "step") == 0;
+    return operand->has_step && number_parse(value, 0, UINT32_MAX, &operand->step);
+}
+
+/* Reads "device=1#step=3", in place. NULL: understood; otherwise the part that is not. */
+static const char *keys_read(struct operand *operand, char *text) {
+    while (*text != '\0') {
+        size_t length = strcspn(text, "#&");
+        char *next = text + length + (text[length] != '\0'), *value = strchr(text, '=');
+        text[length] = '\0';
+        if (value == NULL)
+            return text;
+        *value = '\0';
+        if (!key_read(operand, text, value + 1)) {
+            *value = '=';
+            return text;
+        }
+        text = next;
+    }
+    return NULL;
+}
+
+/* The first # after the last slash, where the keys begin. NULL: there are no keys. */
+static char *keys_of(char *path) {
+    char *slash = strrchr(path, '/');
+    return strchr(slash != NULL ? slash : path, '#');
+}
+
+/* Splits an operand; its keys begin with # or &. A path that exists is taken whole. The path is to be freed also after a
+ * failure. False: printed. */
+static bool operand_parse(struct operand *operand, const char *word) {
+    *operand = (struct operand){.path = memory_text("%s", word)};
+    char *keys = access(word, F_OK) == 0 ? NULL : keys_of(operand->path);
+    if (keys == NULL)
+        return true;
+    *keys = '\0';
+    const char *wrong = keys_read(operand, keys + 1);
+    if (wrong != NULL)
+        terminal_error(word, "\"%s\" is not one of #step=3, #at=peak (or an event) and #device=1", wrong);
+    if (wrong == NULL && operand->has_step && operand->at.base != POSITION_NONE) {
+        terminal_error(word, "#step and #at are two moments; give one");
+        wrong = "";
+    }
+    return wrong == NULL;
+}
 
 /* ---- one side ---- */
 
@@ -47,7 +114,7 @@ static void side_free(struct side *side) {
         arena_release(&side->scratch);
         recording_release(&side->recording);
     }
-    operand_release(&side->operand);
+    free(side->operand.path);
     free(side);
 }
 

@@ -5,7 +5,6 @@
 #include "cli/memory.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 #include "cli/window.h"
 #include "render/export/export.h"
 #include "render/words/device.h"

@@ -6,7 +6,6 @@
 #include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/window.h"
 #include "render/page/html.h"

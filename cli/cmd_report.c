@@ -6,7 +6,6 @@
 #include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 #include "render/report/report.h"
 
 static bool render_beside(struct buffer *report, const struct trace *trace, struct report_options options,

@@ -1,6 +1,5 @@
 #include "cli/exit_code.h"
 #include "cli/run/ending.h"
-#include "cli/verbs.h"
 
 static int run_run(const struct settings *settings) {
     struct folder folder;

@@ -6,7 +6,6 @@
 #include "cli/output.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 #include "cli/version.h"
 
 #include <errno.h>

@@ -145,6 +145,10 @@ struct verb {
     int (*run)(const struct settings *settings); /* an enum exit_code */
 };
 
+#define STRATA_VERB_DECLARE(BIT, name) extern const struct verb verb_##name;
+STRATA_VERBS(STRATA_VERB_DECLARE)
+#undef STRATA_VERB_DECLARE
+
 enum options_result {
     OPTIONS_RUN,  /* the settings are complete */
     OPTIONS_HELP, /* -h was given */

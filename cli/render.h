@@ -49,6 +49,6 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
 int export_write(struct buffer *out, const struct recording *recording, const struct settings *settings,
                  const char *folder, struct arena *scratch);
 
-/* Appends the page of the difference of two operands (cli/operand.h); format and device of the settings do not count.
+/* Appends the page of the difference of two operands of strata diff; format and device of the settings do not count.
  * False: printed. In cmd_diff.c. */
 bool difference_render(struct buffer *out, const char *a, const char *b, const struct settings *settings);

@@ -62,7 +62,7 @@ void finding_toy_detail(struct telling *telling) {
 }
 """,
     "cli/cmd_toy.c": """#include "cli/exit_code.h"
-#include "cli/verbs.h"
+#include "cli/options.h"
 #include <stdio.h>
 static int toy_run(const struct settings *settings) {
     printf("toy of %s\\n", settings->input);

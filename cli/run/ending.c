@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "cli/json_file.h"
 #include "cli/terminal.h"
-#include "cli/verbs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
