@@ -8,6 +8,7 @@
 
 #include "base/sort.h"
 #include "dice.h"
+#include "memory_host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,59 @@ static void test_as_qsort(void **unused) {
     }
 }
 
+/* Three bytes, so that records are not aligned as their keys are. */
+struct record {
+    uint8_t tens, ones, place;
+};
+
+static uint64_t record_key(const void *at, uint32_t nth) {
+    const struct record *record = at;
+    return nth == 0 ? record->tens : 9u - record->ones;
+}
+
+/* By rising tens, then falling ones; equal records keep their order. */
+static int record_compare(const void *left, const void *right) {
+    const struct record *a = left, *b = right;
+    if (a->tens != b->tens)
+        return a->tens < b->tens ? -1 : 1;
+    return a->ones != b->ones ? (a->ones > b->ones ? -1 : 1) : a->place - b->place;
+}
+
+static void test_records(void **unused) {
+    struct record records[200], wanted[200];
+    struct dice dice = {2};
+    struct arena arena;
+    (void)unused;
+    arena_init(&arena, plain_host, SIZE_MAX);
+    for (uint32_t i = 0; i < 200; i++)
+        records[i] = (struct record){(uint8_t)(dice_roll_64(&dice) % 10), (uint8_t)(dice_roll_64(&dice) % 10),
+                                     (uint8_t)i};
+    memcpy(wanted, records, sizeof records);
+    qsort(wanted, 200, sizeof *wanted, record_compare);
+    assert_true(sort_records(records, 200, sizeof *records, record_key, 2, &arena));
+    assert_memory_equal(records, wanted, sizeof records);
+    assert_true(sort_records(NULL, 0, sizeof *records, record_key, 2, &arena));
+    arena_release(&arena);
+
+    /* Without memory nothing moves. */
+    memcpy(wanted, records, sizeof records);
+    records[0].tens = wanted[0].tens = 200;
+    arena_init(&arena, plain_host, 1);
+    assert_false(sort_records(records, 200, sizeof *records, record_key, 2, &arena));
+    assert_memory_equal(records, wanted, sizeof records);
+    arena_release(&arena);
+}
+
+static void test_end(void **unused) {
+    const struct sort_row rows[] = {{1, 0}, {1, 1}, {2, 2}};
+    (void)unused;
+    assert_int_equal(sort_rows_end(rows, 3, 0), 2);
+    assert_int_equal(sort_rows_end(rows, 3, 2), 3);
+    assert_int_equal(sort_rows_end(rows, 3, 3), 3);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_qsort)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_qsort), cmocka_unit_test(test_records),
+                                       cmocka_unit_test(test_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
