@@ -169,7 +169,7 @@ function poolsTable(page, count) {
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
 }
 
-/** What the replay says about the model. @param {Page} page */
+/** The result of the replay, in a sentence. @param {Page} page */
 function replayText(page) {
     const { view } = page;
     const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
@@ -193,7 +193,7 @@ function replayText(page) {
 
 /* ---- settings ---- */
 
-/** How much the last failed request lacked even with all free memory. @param {Page} page */
+/** A sentence on the bytes that the last failed request lacked even with all free memory. @param {Page} page */
 function lackedText({ view }) {
     const last = view.facts.ooms - 1;
     const { lacking_bytes: lacking, reserved_known: known } = last < 0 ? NOTHING_LACKED : view.c.oom_state(last);

@@ -5,7 +5,7 @@ import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName, SLOTS } from "./questions.js";
 import { COLORINGS } from "./state.js";
 
-/** How much the other areas are faded while one is highlighted. */
+/** The opacity of the veil over the other areas while one is highlighted. */
 const VEIL = 0.72;
 
 /** The most areas of the module. */

@@ -12,7 +12,7 @@ const ROWS = 15;
 const COLUMNS = 48;
 const PAD = 4;
 
-/** What names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
+/** Places that names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
  * @param {Page} page @param {Pane} pane */
 function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });

@@ -72,7 +72,7 @@ export const plotOf = perPage((page) => ({
     moved: false,
     /** Milliseconds that the last drawings of the stack took. @type {number[]} */
     frameMs: [],
-    /** How often the stack was drawn so far. */
+    /** The number of drawings of the stack so far. */
     draws: 0,
     /** In the last drawing: allocations with bands of their own, and those in sums. */
     drawn: 0,
@@ -89,7 +89,7 @@ export const plotOf = perPage((page) => ({
     lineNames: [],
     /** @type {Room[]} */
     flags: [],
-    /** What the last overlay found under the pointer.
+    /** The thing that the last overlay found under the pointer.
      * @type {{allocation: number | null, band: number | null, event: number} | null} */
     hover: null,
     /** The pointer's CSS pixel along the timeline, while it is in another device's row. @type {number | null} */

@@ -23,7 +23,7 @@ export function phaseText(name) {
     return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 }
 
-/** How many phases around an event are named: the outermost ones, and the innermost one. */
+/** The most phases around an event that are named: the outermost ones, and the innermost one. */
 const PHASES_NAMED = 12;
 
 /** Names of the program's phases around an event, the outermost first. @param {Page} page @param {number} event */

@@ -118,7 +118,7 @@ function groupHeading(page, { by, id }) {
     return makeHeading(groupColor(page, by, id), name);
 }
 
-/** How much of the selected range a group has; computed once. */
+/** A group's share of the selected range, computed once. */
 const groupRangeOf = perPage(() => /** @type {{asked: string, text: string}} */ ({ asked: "", text: "" }));
 
 /** @type {Record<string, string>} */

@@ -50,7 +50,7 @@ const rowsOf = perPage((page) => ({
 }));
 
 /**
- * How many rows are kept, since each has canvases and a picture in the module's memory; and how many are in a group.
+ * The most rows that are kept, since each has canvases and a picture in the module's memory; and the size of a group.
  */
 const ROWS_KEPT = 32;
 

@@ -45,7 +45,7 @@ function livedText(page, birth, death) {
         : `${events} events`;
 }
 
-/** How many rows there are, and whether they are still being sorted. */
+/** The number of rows, and whether they are still being sorted. */
 const rowsOf = perPage(() => ({ asked: "", count: 0, waiting: false, figure: formatBytes }));
 
 /** Lists the rows again, then calls `done`: before it returns or, with many allocations, after turns of the browser;
@@ -195,7 +195,7 @@ function turnOrder(page, order) {
     });
 }
 
-/** What the table is about, in a line. @param {Page} page */
+/** A line on the contents of the table. @param {Page} page */
 function headText(page) {
     const rows = rowsOf(page);
     const search = searchOf(page);

@@ -6,7 +6,7 @@ import { Matcher, selectWords } from "./words.js";
 
 const FILTER_SLOT = 0;
 
-/** How often the filter has run, and the matches of its expressions. */
+/** The number of times that the filter has run, and the matcher of its expressions. */
 const runsOf = perPage(() => /** @type {{count: number, matcher: Matcher | null}} */ ({ count: 0, matcher: null }));
 
 /** The word of each field; words have no blanks: "20 MiB" is size:>=20MiB. */

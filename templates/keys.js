@@ -57,7 +57,7 @@ function stepMoment(page, by) {
     goToEvent(page, neighbour(page, heldMoment(page), by));
 }
 
-/** Where a range made with Shift begins, and where it is now. */
+/** The begin and the current end of a range made with Shift. */
 const stretchOf = perPage(
     () => /** @type {{anchor: number, at: number, range: PageState["range"]}} */ ({ anchor: 0, at: 0, range: null }),
 );
@@ -136,7 +136,7 @@ const ACTIONS = new Map(KEYS.map(([key, , act]) => [key, act]));
 /** @type {Record<string, string>} */
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
 
-/** Where keys zoom: at the pointer, otherwise in the middle. @param {Page} page */
+/** The place at which keys zoom: the pointer, otherwise the middle. @param {Page} page */
 function keyMiddle(page) {
     return page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5;
 }
@@ -218,7 +218,7 @@ export function pressKey(page, event) {
     const action = sideKey(page, key) ?? ACTIONS.get(key);
     if (!action) return;
     event.preventDefault();
-    // What lies under the pointer must be up to date, because a key may act on it.
+    // The thing under the pointer must be up to date, because a key may act on it.
     flush(page);
     action(page);
 }

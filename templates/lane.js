@@ -27,7 +27,7 @@ export const emptyLane = () => ({
     /** CSS pixels between the timeline and its axis; `inset`: those of them above the phases. */
     height: 0,
     inset: 0,
-    /** How many rows the program's own phases take; these come first. */
+    /** The number of rows of the program's own phases, which come first. */
     ownRows: 0,
     /** Bands of the last drawing. @type {PhaseMark[]} */
     marks: [],

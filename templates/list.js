@@ -33,7 +33,7 @@ export class VirtualList {
         this.first = 0;
         this.rowHeight = 28;
         this.viewHeight = 0;
-        /** Where the scroll bar is. Asking the box after its rows have changed would lay out the document at once. */
+        /** The scroll bar's place. Asking the box after its rows have changed would lay out the document at once. */
         this.scrolled = 0;
         /** On paper nothing scrolls, so the first rows are shown. */
         this.paper = false;
@@ -73,7 +73,7 @@ export class VirtualList {
         this.scrolled = this.scroll.scrollTop;
     }
 
-    /** Where the scroll bar will be: a list that has become shorter moves it. @param {number} total */
+    /** The next place of the scroll bar: a list that has become shorter moves it. @param {number} total */
     scrolledOf(total) {
         return Math.max(0, Math.min(this.scrolled, Math.min(total, SCROLL_MOST) - this.viewHeight));
     }

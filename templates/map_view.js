@@ -35,7 +35,7 @@ export const mapOf = perPage((page) => ({
     block: -1,
     /** Milliseconds that the last drawings took. @type {number[]} */
     frameMs: [],
-    /** What was requested last. */
+    /** The request of the current layout. */
     asked: "",
     /** The facts object of the device that the map was laid out for. Choosing a device makes a new object, even for the
      * same device. @type {object | null} */

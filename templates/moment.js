@@ -8,7 +8,7 @@ export function shownMoment(page) {
     return plot.hover ? plot.hover.event : heldMoment(page);
 }
 
-/** Where an event is, in words: "at the peak". @param {Page} page @param {number} event */
+/** The place of an event in words: "at the peak". @param {Page} page @param {number} event */
 export function momentWords(page, event) {
     if (plotOf(page).hover) return "at the cursor";
     return event === page.view.facts.peak_event ? "at the peak" : "at the moment";

@@ -30,7 +30,7 @@ function formatAlike(values) {
     return values.map(text);
 }
 
-/** How many bytes were missing, in a line.
+/** A line on the bytes that were missing.
  * @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;

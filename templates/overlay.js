@@ -22,7 +22,8 @@ import { askFindings, askSteps } from "./questions.js";
 import { invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
 import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, make, makeSwatch } from "./text.js";
 
-/** What lies under a CSS pixel of the timeline. @param {Page} page @param {number} x @param {number} y */
+/** Finds the allocation or segment under a CSS pixel of the timeline.
+ * @param {Page} page @param {number} x @param {number} y */
 export function pickAt(page, x, y) {
     const plot = plotOf(page);
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));

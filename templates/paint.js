@@ -72,7 +72,7 @@ export function clearCanvas(canvas, ratio, { left, top }) {
     return context;
 }
 
-/** How many times thicker the module's lines and patterns are on a finer screen. @param {number} ratio */
+/** The factor by which the module's lines and patterns are thicker on a finer screen. @param {number} ratio */
 export function lineScale(ratio) {
     return Math.max(1, Math.round(ratio));
 }

@@ -405,9 +405,9 @@ const FIELDS = {
 
 /** @param {Pair} pair */
 const callsOfPair = (pair) => ({
-    /** What the verb found. */
+    /** The findings of `strata diff`. */
     difference: () => pair.figures,
-    /** Where an event of one recording lies in the other. @param {"a" | "b"} letter @param {number} event */
+    /** The place of an event of one recording in the other. @param {"a" | "b"} letter @param {number} event */
     belongs(letter, event) {
         if (!FIELDS.inHand(letter) || !Number.isFinite(event))
             throw new RangeError(`There is no event ${valueText(event)} of ${valueText(letter)}.`);

@@ -44,9 +44,9 @@ export const panelOf = perPage((page) => ({
     scroll: page.element("list-scroll", HTMLDivElement),
     body: page.element("list", HTMLDivElement),
     save: page.element("list-save", HTMLButtonElement),
-    /** What the list shows. @type {ListContent | null} */
+    /** The contents of the list. @type {ListContent | null} */
     content: null,
-    /** What the contents were requested for. While it stays the same, the module's groups are read again without being
+    /** The request of the contents. While it stays the same, the module's groups are read again without being
      * made again. */
     asked: "",
     /** @type {VirtualList<ListRow> | null} */
@@ -234,7 +234,7 @@ export function listsCategories(page) {
     return !page.session.facts.has_call_sites;
 }
 
-/** Which OOM an event is; -1: none. @param {Page} page @param {number} event */
+/** The number of the out-of-memory event at an event; -1: there is none. @param {Page} page @param {number} event */
 function oomOfEvent(page, event) {
     for (let i = 0; i < page.view.facts.ooms; i++) if (page.view.c.oom(i).event === event) return i;
     return -1;

@@ -33,7 +33,7 @@ function figuresText(page) {
     return parts.filter(Boolean).join(" \u00b7 ");
 }
 
-/** What colours and lines mean. @param {Page} page */
+/** Makes the key of colours and lines. @param {Page} page */
 function keyOf(page) {
     const key = make("ul", "paper-key");
     for (const { color, text, strong } of pictureLines(page)) {

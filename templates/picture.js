@@ -78,7 +78,7 @@ function legendLines(page) {
     ];
 }
 
-/** What lines and plates of the picture mean. @param {Page} page @returns {PictureLine[]} */
+/** The key of the picture's lines and plates. @param {Page} page @returns {PictureLine[]} */
 function keyLines(page) {
     const { state, view } = page;
     const search = searchOf(page);
@@ -128,7 +128,7 @@ function pinnedLines(page) {
     return rest > 0 ? [...lines, { text: `${formatPlural(rest, "other frame")}` }] : lines;
 }
 
-/** What the picture shows, in a line. @param {Page} page @param {number} rows */
+/** The picture's title and the line below it. @param {Page} page @param {number} rows */
 function pictureTitle(page, rows) {
     const { kept, meta, session, state, view } = page;
     const device = state.all

@@ -64,7 +64,7 @@ export function planRows({ plans, changes }) {
     return [...sets, ...changes].sort((a, b) => Number(isServed(b)) - Number(isServed(a)) || effort(a) - effort(b));
 }
 
-/** What a row says: its figure, what is left of the limit, or how much is missing from the largest possible limit.
+/** A row's figure with its verdict: the bytes to spare below the limit, or those missing from the largest possible one.
  * @param {Row} row @param {DevicePlan["budget"]} budget */
 export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
     const line = make("span", "plan-verdict");

@@ -90,7 +90,7 @@ function sizePlot(page) {
 
 /* ---- the stack ---- */
 
-/** What the view's highlight is about. */
+/** The state that the view's highlight shows. */
 const litOf = perPage(() => ({ asked: "" }));
 
 /** Updates the view's highlight to the state. @param {Page} page */

@@ -32,13 +32,13 @@ const handsOf = perPage(() => ({
     /** The pins before each of the last two clicks: a double click consists of both and must only fit.
      * @type {Pick<PageState, "moment" | "selected" | "focus">[]} */
     beforeClicks: [],
-    /** Where each pressed finger (or the mouse) is. @type {Map<number, {x: number, y: number}>} */
+    /** The place of each pressed finger (or the mouse). @type {Map<number, {x: number, y: number}>} */
     fingers: new Map(),
     /** The positions under two fingers, from when the second one came down. @type {{a: number, b: number} | null} */
     pinch: null,
     /** A timer: the list's contents stay for a while after the pointer has left. */
     leaveTimer: 0,
-    /** How far a pinch on a trackpad has come. */
+    /** The scale that a pinch on a trackpad has reached. */
     gestureScale: 1,
 }));
 
@@ -165,7 +165,7 @@ function plotUp(page, event) {
     else toggleFocus(page, { by: /** @type {Focus["by"]} */ (state.viewBy), id: area });
 }
 
-/** How long the list's contents stay after the pointer has left, since it often goes to the list next. */
+/** The list's contents stay for this time after the pointer has left, since it often goes to the list next. */
 const LEAVE_MS = 2000;
 
 /** Stops waiting: the pointer is back, or (`left`) the time is over. @param {Page} page @param {boolean} left */

@@ -140,7 +140,7 @@ export function listDifferences(view, a, b, by, within = null) {
 /** Trees in the module's order (enum tree_direction). @type {("callees" | "callers" | "places")[]} */
 export const TREES = ["callees", "callers", "places"];
 
-/** How many trees were planted. Whoever reads a tree that is not the last one must plant it again. */
+/** The number of trees planted so far. A tree that is not the last one must be planted again before it is read. */
 export const planted = { count: 0 };
 
 /**

@@ -186,7 +186,7 @@ function frameOf(page, name) {
 }
 
 /**
- * What a question is about: a moment (by default the peak) or a range.
+ * The subject of a question: a moment (by default the peak) or a range.
  * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question
  * @returns {About}
  */

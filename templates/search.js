@@ -8,7 +8,7 @@ import { Matcher, selectWords } from "./words.js";
 const SEARCH_SLOT = 1;
 
 export const searchOf = perPage(() => ({
-    /** What was searched for last, with device and filter. */
+    /** The last search, with device and filter. */
     asked: "",
     /** Does the view have the matches? */
     ready: false,
@@ -17,7 +17,7 @@ export const searchOf = perPage(() => ({
     version: 0,
     /** @type {SearchResult} */
     result: { allocations: 0, bytesAtPeak: 0 },
-    /** What is wrong with the words. */
+    /** The fault of the words; "": none. */
     error: "",
     /** @type {Matcher | null} */
     matcher: null,
@@ -99,7 +99,7 @@ function isInWindow(page, allocation) {
     return axisOfEvent(page, death) >= state.from && axisOfEvent(page, birth) <= state.to;
 }
 
-/** Where a walk through the matches begins: at the pinned allocation if it is in sight, otherwise at the window's edge.
+/** The start of a walk through the matches: the pinned allocation if it is in sight, otherwise the window's edge.
  * @param {Page} page @param {1 | -1} direction */
 function matchesFrom(page, direction) {
     const { state, view } = page;

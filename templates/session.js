@@ -228,7 +228,7 @@ export class View {
         return this.session.siteText(this.c.stack_site(stack));
     }
 
-    /** Where the search's matches were made: for each column how many.
+    /** The number of the search's matches that were made in each column.
      * @param {number} axis @param {number} from @param {number} to @param {number} width */
     hits(axis, from, to, width) {
         const place = this.c.hits(axis, from, to, width) >>> 0;

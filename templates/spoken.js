@@ -11,7 +11,7 @@ import { formatBytes, formatCount, formatPlural, setText } from "./text.js";
 /** Changes within this time are said together: people type, and a click changes several things. */
 const SAID_AFTER_MS = 400;
 
-/** What was said last of each kind, so that it is not repeated. */
+/** The last text of each kind, which is not repeated. */
 const saidOf = perPage(() => ({
     started: false,
     opened: false,

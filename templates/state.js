@@ -97,7 +97,7 @@ export const newState = () => ({
     treeDepth: 9,
     /** The tree is coloured by the change since mark A. */
     treeChange: false,
-    /** How the list is sorted; with "-" the other way round. */
+    /** The order of the list; with "-" the other way round. */
     sortBy: "bytes",
     /** Ends of a comparison, as ends.js spells them; "": those chosen by default. */
     compareA: "",
@@ -178,7 +178,7 @@ const newKept = () => ({
     bytesAtPeak: 0,
     /** Counts the filters, because sums made under an older one are out of date. */
     version: 0,
-    /** What is wrong with the words. */
+    /** The fault of the words; "": none. */
     error: "",
     /** Resolves when the filter is done. @type {Promise<void>} */
     done: Promise.resolve(),
@@ -209,7 +209,7 @@ export function createPage(view, suffix, beside) {
         /** Facts that the writer of the page added. @type {Record<string, unknown>} */
         meta: view.session.meta(),
         state: newState(),
-        /** What the module's filter leaves. */
+        /** The result of the module's filter. */
         kept: newKept(),
         /** Is the page being printed? Paper is light. */
         printing: false,
@@ -370,7 +370,7 @@ export function change(page, fields) {
     frameOf(page).changed();
 }
 
-/** What a band is called; a log has levels. @param {Page} page */
+/** The noun for a band; a log has levels. @param {Page} page */
 export function allocationWord(page) {
     return page.session.facts.has_allocations ? "allocation" : "level";
 }
@@ -469,7 +469,7 @@ export function topSites(page, event, most) {
     });
 }
 
-/** How far a position along the shown device's time is from the same moment along another's.
+/** The distance of a position along the shown device's time from the same moment along another's.
  * @param {Page} page @param {View} other */
 export function clockShift(page, other) {
     return page.view.facts.first_us - other.facts.first_us;

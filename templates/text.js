@@ -100,7 +100,7 @@ export function formatPlural(count, noun) {
     return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** How many decimals show a multiple of `step` (in the same unit) exactly, at most `most`.
+/** The number of decimals that show a multiple of `step` (in the same unit) exactly, at most `most`.
  * @param {number} step @param {number} most */
 export function decimalsOf(step, most) {
     for (let decimals = 0; decimals < most; decimals++) {

@@ -34,7 +34,7 @@ function changeColor(page, bytes, before) {
 }
 
 /**
- * What a node highlights; a function with several lines highlights nothing.
+ * The highlight of a node; a function with several lines has none.
  * @param {Page} page @param {number} frame @param {number} level
  * @returns {Focus | null}
  */

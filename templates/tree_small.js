@@ -3,7 +3,7 @@
 /** The share of the small rows' bytes that a frame must explain. */
 const EXPLAINED = 0.9;
 
-/** How many levels are followed, and how many nodes may be read. */
+/** The most levels that are followed down from a row. */
 const LEVELS_MOST = 40;
 
 /** The frames that a node's bytes come through, one after the other, while there is only one way.

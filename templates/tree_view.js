@@ -408,7 +408,7 @@ function makeTree(page, box, use) {
         met: null,
         /** The number of the planted tree that is shown. */
         own: 0,
-        /** How many levels the tree has. */
+        /** The number of levels of the tree. */
         deepest: 1,
         /** Is the tree compared with mark A? */
         against: false,

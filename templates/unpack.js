@@ -16,7 +16,7 @@ function bytesOf(text) {
     return bytes.subarray(0, nBytes);
 }
 
-/** Where the probabilities of each kind of bit begin, after those of "a match", and how many there are in all. */
+/** The first probability of each kind of bit, after those of "a match", and the number of all. */
 const [REPEATED, SECOND, LONG, THIRD, FOURTH, LENGTH, AGAIN, SLOT, FAR, ALIGN, LITERAL, PROBABILITIES] = [
     12, 24, 36, 48, 60, 72, 346, 620, 876, 1004, 1020, 7164,
 ];

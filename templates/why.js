@@ -208,7 +208,7 @@ function stackButton(/** @type {Page} */ page, row, stack) {
     return button;
 }
 
-/** What the button that shows a card's evidence says. @param {Page} page @param {PageFinding} finding
+/** The text of the button that shows a card's evidence. @param {Page} page @param {PageFinding} finding
  * @param {number} index */
 function showText(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
@@ -245,7 +245,7 @@ function compareButton(page, finding, record) {
     return [named("compare", provingButton(page, `Compare ${from} with ${to}`, said, fields, record.site))];
 }
 
-/** What to do about a finding. @param {PageFinding} finding @param {record_finding} record @param {number} index */
+/** A finding's buttons. @param {PageFinding} finding @param {record_finding} record @param {number} index */
 function findingActions(/** @type {Page} */ page, finding, record, index) {
     const row = make("p", "card-actions", showButton(page, finding, index, showText(page, finding, index)));
     if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
@@ -372,7 +372,7 @@ function judgedFoot(page, count) {
     return foot;
 }
 
-/** What the peak consists of, in one sentence, before everything else. @param {Page} page */
+/** The sentence on the parts of the peak, which comes before everything else. @param {Page} page */
 function peakMade(page) {
     const made = page.view.sentence("peak_made");
     return made ? [make("p", "peak-made", made)] : [];

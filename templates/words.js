@@ -3,7 +3,7 @@
 import { frameText } from "./text.js";
 import { AT_ONCE, nextTurn } from "./turns.js";
 
-/** How long an expression may take. */
+/** The most time that an expression may take. */
 const PATIENCE_MS = 2000;
 
 /** @typedef {{frames: Uint8Array, strings: Uint8Array}} Hits one byte for each text */
@@ -131,7 +131,7 @@ function writeWords(view, slot, text) {
     return bytes;
 }
 
-/** What is wrong with the words, as a sentence; "": nothing.
+/** The fault of the words, as a sentence; "": none.
  * @param {View} view @param {number} slot @param {string} text */
 function wordsError(view, slot, text) {
     const bytes = writeWords(view, slot, text);

@@ -29,7 +29,7 @@ export const AXES = /** @type {const} */ (["step", "time", "run"]);
 /** @type {Record<string, string>} */
 const AXIS_TITLES = { step: "Step", time: "Time", run: "Events" };
 
-/** Where each sample of a run lies along the steps, all of which have the same width. @param {number[][]} steps */
+/** The place of each sample of a run along the steps, all of which have the same width. @param {number[][]} steps */
 function stepPlace(steps) {
     const first = steps[0];
     const last = steps[steps.length - 1];
@@ -358,7 +358,7 @@ function nearest(curves, x, y) {
     return best;
 }
 
-/** What the plot shows, and where. @param {Batch} batch */
+/** The contents of the plot, and its canvas. @param {Batch} batch */
 function makeCurves(batch) {
     const axes = axesOf(batch);
     const names = AXES.filter((name) => name in axes);

@@ -1,4 +1,4 @@
-// What is different, where equal findings of several ranks are shown once; or the sentence that nothing is.
+// The differences among the recordings; equal findings of several ranks are one. Without any, a sentence says so.
 import { element, formatCount, formatPlural, make, makeButton, makeSwatch, setText } from "../text.js";
 import { rangesText } from "./data.js";
 import { kindTitle } from "./words.js";

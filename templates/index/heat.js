@@ -355,7 +355,7 @@ function tell(heat, index, x, y) {
     );
 }
 
-/** What the picture shows, and where. @param {Batch} batch */
+/** The contents of the picture, and its canvas. @param {Batch} batch */
 function makeHeat(batch) {
     const shownCohorts =
         batch.cohorts.length > 1

@@ -1,4 +1,4 @@
-// What the index's reader has chosen: one object, one change(), and the address that carries it.
+// The reader's choice in the index: one object, one change(), and the address that carries it.
 import { writeAddress } from "../history.js";
 
 /**

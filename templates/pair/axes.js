@@ -90,8 +90,8 @@ export function align(a, b, by) {
 }
 
 /**
- * Where an event of one side lies in the other. Before the first pair and after the last one, events are counted one by
- * one.
+ * The place of an event of one side in the other. Before the first pair and after the last one, one event belongs to
+ * one event.
  * @param {Anchor[]} anchors @param {number} event
  * @param {0 | 1} from 0: of A, 1: of B
  */

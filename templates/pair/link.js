@@ -33,9 +33,9 @@ export function createLink(a, b, matches, beside) {
     let devices = `${a.view.device} ${b.view.device}`;
     const sideOf = (/** @type {Page} */ page) => (page === a ? 0 : 1);
     const other = (/** @type {Page} */ page) => (page === a ? b : a);
-    /** Where an event of one page lies in the other. @param {Page} page @param {number} event */
+    /** The place of an event of one page in the other. @param {Page} page @param {number} event */
     const mapped = (page, event) => belongs(link.alignment.anchors, event, sideOf(page));
-    /** Where a place along the axis of one page lies in the other. @param {Page} page @param {number} place */
+    /** A place along the axis of one page as a place in the other. @param {Page} page @param {number} place */
     const placed = (page, place) => axisOfEvent(other(page), mapped(page, eventOfAxis(page, place)));
     /** The event of the other page whose state belongs to an event's state. @param {Page} page @param {number} event */
     const momentOf = (page, event) =>
