@@ -104,8 +104,8 @@ export function writeNames(page, pane) {
 export function nameBandsSoon(page, pane) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {
-        // Changes since then are drawn first; that drawing calls this again.
-        if (isStale(page, AXES)) return;
+        // A drawing that has begun, or is due, comes first: its axes would remove the names.
+        if (isStale(page, AXES)) return nameBandsSoon(page, pane);
         writeNames(page, pane);
         if (pane === plotOf(page)) alsoShownSoon(page, pane);
     }, REST_MS);
