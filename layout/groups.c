@@ -47,25 +47,10 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
     return n_groups;
 }
 
-/* Sorts by falling bytes, then by rising site and stack: two stable sorts, the lesser key first. */
-static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *arena) {
-    struct sort_row *rows = arena_column(arena, (uint64_t)n_groups * 2, sizeof *rows);
-    struct group *copy = arena_column(arena, n_groups, sizeof *copy);
-    bool done = rows != NULL && copy != NULL;
-    for (uint32_t i = 0; done && i < n_groups; i++) {
-        copy[i] = groups[i];
-        rows[i] = (struct sort_row){(uint64_t)groups[i].site << 32 | groups[i].stack, i};
-    }
-    if (done) {
-        sort_rows(rows, rows + n_groups, n_groups);
-        for (uint32_t i = 0; i < n_groups; i++)
-            rows[i].key = ~copy[rows[i].value].bytes;
-        sort_rows(rows, rows + n_groups, n_groups);
-        for (uint32_t i = 0; i < n_groups; i++)
-            groups[i] = copy[rows[i].value];
-    }
-    ARENA_DROP(arena, rows, copy);
-    return done;
+/* By falling bytes, then by rising site and stack. */
+static uint64_t group_key(const void *record, uint32_t nth) {
+    const struct group *group = record;
+    return nth == 0 ? ~group->bytes : (uint64_t)group->site << 32 | group->stack;
 }
 
 /* Numbers the stacks of some allocations. False: no memory. */
@@ -98,7 +83,7 @@ bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uin
             bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
             *n_groups = sites_fold(*groups, *n_groups, group_of, best);
         }
-        done = groups_sort(*groups, *n_groups, arena);
+        done = sort_records(*groups, *n_groups, sizeof **groups, group_key, 2, arena);
     }
     ARENA_DROP(arena, group_of, best);
     id_slots_drop(&slots, arena);

@@ -53,15 +53,6 @@ static uint64_t range_end(uint64_t address, uint64_t size) {
     return size < UINT64_MAX - address ? address + size : UINT64_MAX;
 }
 
-static bool piece_add(struct walk *walk, struct segment_piece piece, uint32_t *index) {
-    struct segments *segments = walk->segments;
-    if (!ARENA_GROW(walk->arena, segments->piece, segments->capacity, (uint64_t)segments->count + 1))
-        return false;
-    *index = segments->count;
-    segments->piece[segments->count++] = piece;
-    return true;
-}
-
 /* The piece at an address or, if none is there, the next one after it. UINT32_MAX: none. */
 static uint32_t piece_from(const struct walk *walk, uint64_t address) {
     if (walk->segments->piece == NULL)
@@ -81,10 +72,15 @@ static uint32_t piece_from(const struct walk *walk, uint64_t address) {
 }
 
 static bool piece_open(struct walk *walk, struct segment_piece piece) {
-    uint32_t index;
-    walk->n_untold += piece.size != 0 && piece_is_untold(&piece);
-    return piece.size == 0 || (piece_add(walk, piece, &index) &&
-                               ordered_add(&walk->there, &walk->store, piece.address, 0, index));
+    struct segments *segments = walk->segments;
+    if (piece.size == 0)
+        return true;
+    if (!ARENA_GROW(walk->arena, segments->piece, segments->capacity, (uint64_t)segments->count + 1) ||
+        !ordered_add(&walk->there, &walk->store, piece.address, 0, segments->count))
+        return false;
+    walk->n_untold += piece_is_untold(&piece);
+    segments->piece[segments->count++] = piece;
+    return true;
 }
 
 /* Removes the lowest run that overlaps or touches a range; false: there is none. */
@@ -242,12 +238,6 @@ static void allocation_tells(struct walk *walk, uint32_t allocation) {
     walk->n_untold += piece_is_untold(piece);
 }
 
-/* Skips the allocations born at or after a moment; births are in order. */
-static void allocations_pass(struct walk *walk, uint32_t moment) {
-    uint32_t low = SEARCH(0, walk->next_allocation, i, walk->device->allocations.birth[i] < moment);
-    walk->next_allocation = low;
-}
-
 /* Asks the allocations born at or after a moment, the latest first. Mostly a few of them settle all pieces
  * present. */
 static void allocations_tell(struct walk *walk, uint32_t moment) {
@@ -257,8 +247,8 @@ static void allocations_tell(struct walk *walk, uint32_t moment) {
     while (walk->n_untold != 0 && walk->next_allocation > 0 &&
            allocations->birth[walk->next_allocation - 1] >= moment)
         allocation_tells(walk, --walk->next_allocation);
-    if (walk->n_untold == 0)
-        allocations_pass(walk, moment);
+    if (walk->n_untold == 0) /* skips the others */
+        walk->next_allocation = SEARCH(0, walk->next_allocation, i, allocations->birth[i] < moment);
 }
 
 static bool event_undo(struct walk *walk, const struct segment_event *event) {

@@ -153,15 +153,13 @@ static void slots_give(struct timeline *timeline, const struct sort_row *row, ui
 bool site_slots_find(struct timeline *timeline, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_frames = timeline->trace->frames.count, n_stretches = timeline->n_moments / STRETCH + 1;
-    timeline->slot = arena_column(arena, n_frames, sizeof *timeline->slot);
-    timeline->twin = arena_zeros(arena, n_frames, sizeof *timeline->twin);
-    struct site_bytes *bytes = arena_zeros(arena, n_frames, sizeof *bytes);
-    struct sort_row *row = arena_column(arena, n_frames, sizeof *row),
-                    *spare = arena_column(arena, n_frames, sizeof *spare);
+    struct site_bytes *bytes = NULL;
+    struct sort_row *row = NULL, *spare = NULL;
     uint32_t *later = arena_zeros(arena, n_stretches, sizeof *later),
              *ended = arena_zeros(arena, STRETCH, sizeof *ended),
              *next = arena_column(arena, allocations->count, sizeof *next);
-    bool done = timeline->slot && timeline->twin && bytes && row && spare && later && ended && next;
+    bool done = ARENA_ZEROS(arena, n_frames, timeline->twin, bytes) &&
+                ARENA_COLUMNS(arena, n_frames, timeline->slot, row, spare) && later && ended && next;
     if (done) {
         struct walk walk = {allocations, timeline->site, bytes, later, ended, next, 0};
         walk_run(&walk, timeline->n_moments);

@@ -146,7 +146,7 @@ static bool walkers_through(struct making *making) {
 /* ---- callees: a node for each folded stack, where equal paths share one ---- */
 
 /* Marks the stacks that lead to an allocation's stack, and counts the user frames above each. */
-static bool depths_find(struct making *making, uint32_t *deepest) {
+static bool depths_find(struct making *making) {
     const struct stack_table *stacks = &making->timeline->trace->stacks;
     uint32_t n_stacks = making->timeline->trace->stacks.count;
     uint8_t *used = arena_zeros(making->arena, n_stacks, sizeof *used);
@@ -158,14 +158,11 @@ static bool depths_find(struct making *making, uint32_t *deepest) {
     for (uint32_t i = n_stacks; i-- > 1;)
         used[stack_parent(stacks, i)] |= used[i];
     making->depth[0] = 0;
-    *deepest = 0;
     for (uint32_t i = 1; i < n_stacks; i++) {
         uint32_t outer = making->depth[stack_parent(stacks, i)];
         bool user = making->up[i] == i, begun = making->way.through == 0 || outer != 0 ||
                                                 making->same[stacks->frame[i]] == making->way.through;
         making->depth[i] = outer + (user && begun);
-        if (used[i] && making->depth[i] > *deepest)
-            *deepest = making->depth[i];
     }
     for (uint32_t i = 0; i < n_stacks; i++)
         if (!used[i])
@@ -195,54 +192,42 @@ static bool children_add(struct making *making, const struct sort_row *rows, uin
     return true;
 }
 
-/* Sorts stacks by level: a counting sort. */
-static bool levels_sort(const struct making *making, uint32_t deepest, uint32_t **order, uint32_t **start) {
-    uint32_t n_stacks = making->timeline->trace->stacks.count;
-    *order = arena_column(making->arena, n_stacks, sizeof **order);
-    *start = arena_zeros(making->arena, (uint64_t)deepest + 2, sizeof **start);
-    if (*order == NULL || *start == NULL)
-        return false;
-    for (uint32_t i = 1; i < n_stacks; i++)
-        if (making->up[i] == i && making->depth[i] != 0 && making->depth[i] <= deepest)
-            (*start)[making->depth[i] + 1]++;
-    for (uint32_t level = 1; level <= deepest + 1; level++)
-        (*start)[level] += (*start)[level - 1];
-    uint32_t *next = arena_column(making->arena, (uint64_t)deepest + 2, sizeof *next);
-    if (next == NULL)
-        return false;
-    bytes_copy(next, *start, ((size_t)deepest + 2) * sizeof *next);
-    for (uint32_t i = 1; i < n_stacks; i++)
-        if (making->up[i] == i && making->depth[i] != 0 && making->depth[i] <= deepest)
-            (*order)[next[making->depth[i]]++] = i;
-    ARENA_DROP(making->arena, next);
-    return true;
+/* Is a stack of the user's own frame in a level? */
+static bool is_in_level(const struct making *making, uint32_t stack) {
+    return making->up[stack] == stack && making->depth[stack] != 0;
 }
 
+/* Adds the nodes level by level, from the outermost frames in. */
 static bool callees_make(struct making *making) {
-    const struct trace *trace = making->timeline->trace;
-    uint32_t deepest, *order, *start;
-    uint32_t *node_of = arena_column(making->arena, trace->stacks.count, sizeof *node_of);
-    if (node_of == NULL || !depths_find(making, &deepest) || !levels_sort(making, deepest, &order, &start))
+    const struct stack_table *stacks = &making->timeline->trace->stacks;
+    uint32_t count = 0, n = 0;
+    uint32_t *node_of = arena_column(making->arena, stacks->count, sizeof *node_of);
+    if (node_of == NULL || !depths_find(making))
         return false;
-    uint32_t most = start[deepest + 1];
-    struct sort_row *rows = arena_column(making->arena, (uint64_t)most * 2, sizeof *rows);
+    for (uint32_t i = 1; i < stacks->count; i++)
+        count += is_in_level(making, i);
+    struct sort_row *rows = arena_column(making->arena, (uint64_t)count * 2, sizeof *rows);
+    struct sort_row *spare = rows != NULL ? rows + count : NULL;
     bool done = rows != NULL;
-    node_of[0] = 0;
-    for (uint32_t level = 1; done && level <= deepest; level++) {
-        uint32_t count = start[level + 1] - start[level];
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t stack = order[start[level] + i], outer = making->up[stack_parent(&trace->stacks, stack)];
+    for (uint32_t i = 1; done && i < stacks->count; i++)
+        if (is_in_level(making, i))
+            rows[n++] = (struct sort_row){making->depth[i], i};
+    if (done)
+        sort_rows(rows, spare, count);
+    for (uint32_t first = 0, end; done && first < count; first = end) {
+        end = sort_rows_end(rows, count, first);
+        for (uint32_t i = first; i < end; i++) {
+            uint32_t stack = rows[i].value, outer = making->up[stack_parent(stacks, stack)];
             uint32_t parent = outer != 0 && making->depth[outer] != 0 ? node_of[outer] : 0;
-            rows[i] =
-                (struct sort_row){(uint64_t)parent << 32 | making->same[trace->stacks.frame[stack]], stack};
+            rows[i].key = (uint64_t)parent << 32 | making->same[stacks->frame[stack]];
         }
-        sort_rows(rows, rows + most, count);
-        done = children_add(making, rows, count, node_of);
+        sort_rows(rows + first, spare, end - first);
+        done = children_add(making, rows + first, end - first, node_of);
     }
     for (uint32_t i = 0; done && i < making->n_walkers; i++)
         if (making->walker[i].cursor != 0)
             making->walker[i].node = node_of[making->walker[i].cursor];
-    ARENA_DROP(making->arena, rows, order, start, node_of);
+    ARENA_DROP(making->arena, rows, node_of);
     return done;
 }
 

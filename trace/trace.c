@@ -123,18 +123,10 @@ int32_t trace_oversized_device(const struct trace *trace) {
     return ORDINAL_NONE;
 }
 
-/* The code is the part of the key before "/". */
-static size_t code_nbytes(const char *key) {
-    size_t nbytes = 0;
-    while (key[nbytes] != '\0' && key[nbytes] != '/')
-        nbytes++;
-    return nbytes;
-}
-
 bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers) {
-    size_t n_code = code_nbytes(key), n_key = n_code;
-    while (key[n_key] != '\0')
-        n_key++;
+    size_t n_code = 0, n_key = word_length(key);
+    while (n_code < n_key && key[n_code] != '/') /* the code is the part before "/" */
+        n_code++;
     uint32_t code = trace_string_add(trace, key, n_code);
     uint32_t whole = n_key == n_code ? code : trace_string_add(trace, key, n_key);
     if (code == 0 || whole == 0 ||
