@@ -9,7 +9,7 @@ export const launch = () =>
         args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
     });
 
-/** What lies around the plot follows the window's width, so the size is approached. */
+/** The parts around the plot depend on the window's width, so the window is resized until the plot has the size. */
 export async function fitPlot(page, width, height) {
     for (let i = 0; i < 8; i++) {
         const window = page.viewportSize();

@@ -9,7 +9,7 @@ import { launch } from './chromium.mjs';
 const files = process.argv.slice(2).filter((word) => word !== 'cpu');
 const byProcessor = process.argv.includes('cpu');
 
-/** @returns a measure: the longest task of an action and of what it sets off, each file in a browser of its own */
+/** @returns a function that measures the longest task of an action and of the work that it starts; a browser for each file */
 const open = async (/** @type {string} */ file) => {
     const browser = await launch();
     const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
@@ -19,7 +19,7 @@ const open = async (/** @type {string} */ file) => {
         window.longTasks = [];
         new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: 'longtask' });
     });
-    // What an action sets off may come in slices after the frame that shows it, and that late where the machine is busy.
+    // The work that an action starts may run in slices after the frame that shows it, and late on a busy machine.
     const quiet = async () => {
         await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
         await page.waitForTimeout(700);
@@ -47,11 +47,11 @@ const open = async (/** @type {string} */ file) => {
     return { browser, measure, actions: actions(page) };
 };
 
-/** Yields [name, act] one by one; what stands between two is done without being measured. */
+/** Yields [name, act] one by one; code between two yields is not measured. */
 async function* actions(page) {
     const old = (await page.locator('#form-tree').count()) === 0;
     const press = (/** @type {string} */ key) => page.keyboard.press(key);
-    /** What stands in a menu is clicked in it, whether it is open or not. */
+    /** Clicks an item of a menu, whether the menu is open or not. */
     const click = (/** @type {string} */ selector) => page.locator(selector).first().dispatchEvent('click');
     const choose = (/** @type {string} */ selector, /** @type {string} */ option) => page.locator(selector).selectOption(option, { force: true });
     const tab = (/** @type {string} */ name) => page.getByRole('tab', { name }).click();

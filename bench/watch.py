@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what `strata run` costs: its processor time while it watches 200 processes, next to that of `ps` in the same run, and the
+"""Measures the cost of `strata run`: its processor time while it watches 200 processes, next to that of `ps` in the same run, and the
 time of a program's steps with and without it, in turn. Prints the figures of bench/RESULTS.md.
 
     bench/watch.py [--processes 200] [--seconds 30] [--rounds 5]

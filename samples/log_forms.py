@@ -1,4 +1,4 @@
-"""Forms of logs, and what each says, as a person read it. PASTED has lines as people paste them into issues and forums, in the words
+"""Forms of logs, and the figures that a person read in each. PASTED has lines as people paste them into issues and forums, in the words
 of the named source but with figures of their own. logs.py writes a sample of each; tests and fuzzers' seeds are made of them.
 
 What a line says is a sum of terms, in bytes: a figure as printed, then "/" and a unit if the text does not print one beside it, with
@@ -326,7 +326,7 @@ PASTED = (
     ("what people print: two levels by one stroke", "GPU memory allocated/reserved: 1.25/3.5 GB", {0: {"allocated": ("1.25|GB",) * 3, "reserved": ("3.5 GB",) * 3}}),
 )
 
-# What is about memory but has no figure, and what is not: one clear line each.
+# Texts about memory without a figure, and texts about something else. Strata refuses each with one clear line.
 REFUSED = (
     ("github.com/Oneflow-Inc/libai/issues/407", "        Unreused memory not eager var is  [ 12.6049 MiB ] with mem_block_num = 9405", "a log of no known form: line 1 is about memory"),
     ("github.com/meta-pytorch/torchrec/pull/3580: divided by an unknown unit", "[('active_bytes.all.peak', 5959), ('allocated_bytes.all.current', 5959), ('reserved_bytes.all.current', 5964)]", "a log of no known form: line 1 is about memory"),
@@ -339,8 +339,8 @@ REFUSED = (
     ("JSON that is no log", '{"a": "CUDA out of memory. Tried to allocate 2.00 GiB"}', "this JSON is not a memory snapshot"),
 )
 
-# What the samples above say, by device: first, highest and last of each level, as printed. Terms are added up; what stands behind a stroke is
-# the unit that the text does not print beside the figure, or another than its letters (GB of 10^9 bytes).
+# The levels in the samples of logs.py, by device: first, highest and last of each, as printed. Terms are added up. The text after a stroke
+# is the unit, if the log does not print it beside the figure or means another than its letters (GB of 10^9 bytes).
 GB = "|1e9"
 SAYS = {
     "hf_trainer": {0: {"allocated": ("0MB", "0MB + 230MB + 693MB + 4660MB", "0MB + 230MB + 693MB + -3MB")}},
@@ -373,7 +373,7 @@ SAYS = {
     "kill_kernel": {-1: {"host": ("16777216kB", "16777216kB", "16720000kB")}},
 }
 
-# Budgets of servers likewise, and of out-of-memory errors (cause, asked, free, allocated, allowed).
+# The same for budgets of servers, and for out-of-memory errors (cause, asked, free, allocated, allowed).
 PLANS = {
     "server_vllm_v1": {"total": "79.19 GiB", "usable": "71.27 GiB", "weights": "14.99 GiB", "activations": "5.64 GiB", "non_torch": "0.09 GiB", "graphs": "0.55 GiB",
                        "kv_cache": "50.55 GiB"},

@@ -86,7 +86,7 @@ def megatron():
 
 
 def torchtitan():
-    """Steps with ANSI colours: what is printed is the most that was reserved."""
+    """Steps with ANSI colours; the figure is the most memory that was reserved."""
     yield "[rank0]:[titan] 2026-11-22 10:00:00,120 - root - INFO - CUDA memory usage for model: 15.25GiB(19.28%)"
     for step in range(1, 13):
         used = 61.24 if step == 1 else 71.99
