@@ -1,4 +1,5 @@
-/* The function of fingerprint.c that takes time, for processors with AVX2: CMakeLists.txt compiles this file for them. */
+/* The function of fingerprint.c that takes time, for processors with AVX2: CMakeLists.txt compiles this file for
+ * them. */
 #include "parser/fingerprint_wide.h"
 
 #define XXH_INLINE_ALL

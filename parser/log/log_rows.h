@@ -1,6 +1,6 @@
 /* The contents of a log's lines, one row per line. A log may have millions of them: struct log_row, for the line that
- * is being read, has room for every figure; struct log_entry keeps the figures that a row has. Private to parser/log/.
- *  */
+ * is being read, has room for every figure; struct log_entry keeps the figures that a row has. Private to
+ * parser/log/. */
 #pragma once
 
 #include "trace/trace.h"

@@ -7,7 +7,8 @@
 
 /* ---- TrainerMemoryTracker of transformers: what each stage added, and how far its peak lay above ---- */
 
-/* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the dict. */
+/* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the
+ * dict. */
 static bool stage_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
     uint32_t at = log_behind(line, 0, words);
     if (at != LOG_NONE && at < line.nbytes && line.at[at] == '\'')

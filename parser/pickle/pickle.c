@@ -217,8 +217,8 @@ static inline bool container_memo(struct machine *machine) {
     }
 }
 
-/* The cursor is at the MARK of a list that was just begun: if the list has only references to frames, it is read in one
- * step. */
+/* The cursor is at the MARK of a list that was just begun: if the list has only references to frames, it is read in
+ * one step. */
 static bool references_take(struct machine *machine) {
     uint32_t stack;
     const uint8_t *next = list_take(machine, machine->cursor->p + 1, &stack);
