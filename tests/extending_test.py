@@ -56,9 +56,7 @@ void finding_toy_title(struct telling *telling) {
     tell(telling, "a toy was found");
 }
 void finding_toy_detail(struct telling *telling) {
-    tell(telling, "It has ");
-    tell_bytes(telling, telling->finding->bytes);
-    tell(telling, ".");
+    TELL(telling, "It has %b.", telling->finding->bytes);
 }
 """,
     "cli/cmd_toy.c": """#include "cli/exit_code.h"
