@@ -39,6 +39,20 @@ static inline uint64_t magnitude_of(int64_t change) {
     return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 }
 
+static inline uint64_t larger_of(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* The largest value of an expression in the index named `at`, for at = 0 .. count - 1; 0 if there is none:
+ * LARGEST(n_rows, i, row[i].bytes). */
+#define LARGEST(count, at, value)                              \
+    __extension__({                                            \
+        uint64_t largest_value = 0;                            \
+        for (uint32_t at = 0; at < (count); at++)              \
+            largest_value = larger_of(largest_value, (value)); \
+        largest_value;                                         \
+    })
+
 /* The exponent of the largest power of two that is at most the number; 0 for 0. */
 static inline unsigned log2_of(uint64_t number) {
     return number == 0 ? 0 : 63u - (unsigned)__builtin_clzll(number);

@@ -167,7 +167,7 @@ place view_map_part(struct page_view *view, u32 index) {
 
 /* ---- what is at a place ---- */
 
-static bool cell_fill(struct page_view *view, uint32_t segment, uint32_t block) {
+static place cell_fill(struct page_view *view, uint32_t segment, uint32_t block) {
     const struct held *held = &view->map.held;
     const struct held_segment *whole = &held->segment[segment];
     const struct held_block *part = &held->block[block];
@@ -187,15 +187,14 @@ static bool cell_fill(struct page_view *view, uint32_t segment, uint32_t block) 
         .stream = whole->stream,
         .expandable = (whole->flags & SEGMENT_EXPANDABLE) != 0,
     };
-    return true;
+    return (place)&view->record;
 }
 
 place view_map_pick(struct page_view *view, u32 x, u32 y) {
     uint32_t segment, block;
-    if (view->map.laid.held == NULL || !memory_map_pick(&view->map.laid, x, y, &segment, &block) ||
-        !cell_fill(view, segment, block))
+    if (view->map.laid.held == NULL || !memory_map_pick(&view->map.laid, x, y, &segment, &block))
         return 0;
-    return (place)&view->record;
+    return cell_fill(view, segment, block);
 }
 
 static uint32_t segment_of_block(const struct held *held, uint32_t block) {
@@ -204,7 +203,7 @@ static uint32_t segment_of_block(const struct held *held, uint32_t block) {
 
 place view_map_cell(struct page_view *view, u32 block) {
     uint32_t segment = view->map.there ? segment_of_block(&view->map.held, block) : ALLOCATION_NONE;
-    return segment != ALLOCATION_NONE && cell_fill(view, segment, block) ? (place)&view->record : 0;
+    return segment != ALLOCATION_NONE ? cell_fill(view, segment, block) : 0;
 }
 
 i32 view_map_block_of(struct page_view *view, u32 allocation) {
@@ -338,18 +337,21 @@ static struct holes_after holes_after(const struct held *held, i32 after) {
     return found;
 }
 
+/* The state of the gap that was requested last. NULL: there is none. */
+static const struct held *gap_held(const struct page_view *view) {
+    return view->gap_of != NULL && view->gap_of->there ? &view->gap_of->held : NULL;
+}
+
 i32 view_next_hole(struct page_view *view, i32 block) {
-    const struct page_map *map = view->gap_of;
-    uint32_t found = map == NULL || !map->there ? ALLOCATION_NONE : holes_after(&map->held, block).largest;
+    const struct held *held = gap_held(view);
+    uint32_t found = held == NULL ? ALLOCATION_NONE : holes_after(held, block).largest;
     return found == ALLOCATION_NONE ? -1 : (i32)found;
 }
 
 place view_hole(struct page_view *view, u32 block) {
-    const struct page_map *map = view->gap_of;
-    if (map == NULL || !map->there || block >= map->held.n_blocks ||
-        map->held.block[block].allocation != ALLOCATION_NONE)
+    const struct held *held = gap_held(view);
+    if (held == NULL || block >= held->n_blocks || held->block[block].allocation != ALLOCATION_NONE)
         return 0;
-    const struct held *held = &map->held;
     struct holes_after after = holes_after(held, (i32)block);
     segment_use(held, &held->segment[held_segment_at(held, held->block[block].address)], &view->record.hole);
     view->record.hole.bytes = (double)held->block[block].size;
@@ -359,11 +361,10 @@ place view_hole(struct page_view *view, u32 block) {
 }
 
 i32 view_hole_kept(struct page_view *view, u32 allocation) {
-    const struct page_map *map = view->gap_of;
-    if (map == NULL || !map->there || allocation >= view_timeline(view)->device->allocations.count)
+    const struct held *held = gap_held(view);
+    if (held == NULL || allocation >= view_allocations(view)->count)
         return -1;
-    const struct held *held = &map->held;
-    uint32_t at = held_segment_at(held, view_timeline(view)->device->allocations.address[allocation]);
+    uint32_t at = held_segment_at(held, view_allocations(view)->address[allocation]);
     if (at == ALLOCATION_NONE)
         return -1;
     const struct held_segment *segment = &held->segment[at];
@@ -379,10 +380,9 @@ i32 view_hole_kept(struct page_view *view, u32 allocation) {
 }
 
 place view_pool_use(struct page_view *view, u32 index) {
-    const struct page_map *map = view->gap_of;
-    if (map == NULL || !map->there || index >= map->pools.count)
+    if (gap_held(view) == NULL || index >= view->gap_of->pools.count)
         return 0;
-    const struct pool_use *use = &map->pools.use[index];
+    const struct pool_use *use = &view->gap_of->pools.use[index];
     return FILL(view, pool_use, use->pool, use->is_private, use->n_segments, use->n_allocations,
                 (double)use->live_bytes, (double)use->reserved_bytes, (double)use->free_bytes);
 }

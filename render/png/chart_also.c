@@ -4,15 +4,12 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/numbers.h"
 
 /* The unit of the legend, so that figures can be compared at a glance. */
 static unsigned unit_of(const struct chart_maker *maker) {
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < maker->in->n_groups; i++)
-        most = maker->in->groups[i].bytes > most ? maker->in->groups[i].bytes : most;
-    for (uint32_t i = 0; i < maker->n_also; i++)
-        most = maker->also[i].bytes > most ? maker->also[i].bytes : most;
-    return format_unit(most);
+    return format_unit(larger_of(LARGEST(maker->in->n_groups, i, maker->in->groups[i].bytes),
+                                 LARGEST(maker->n_also, i, maker->also[i].bytes)));
 }
 
 bool chart_also_find(struct chart_maker *maker) {

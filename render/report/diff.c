@@ -3,6 +3,7 @@
 #include "analysis/loop/modules.h"
 #include "base/format.h"
 #include "base/json_writer.h"
+#include "base/numbers.h"
 #include "layout/site.h"
 #include "render/report/report_words.h"
 #include "render/words/device.h"
@@ -220,10 +221,6 @@ static void causes_write(struct sheet *sheet, const struct diff *diff) {
         sheet_say(sheet, "No call site differs at these moments.");
 }
 
-static uint64_t larger_of(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
 static void figure_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b, unsigned unit) {
     SHEET_CELLS(sheet, name, format_bytes_in(a, unit).text, format_bytes_in(b, unit).text,
                 format_change_in(compare_delta(a, b), unit).text);
@@ -326,17 +323,16 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
 static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum compare_by by, uint32_t top) {
     const char *thing = compare_by_thing(by);
     const char *headings[] = {"Difference", "A", "B", "in A", "in B", words_capital(sheet, thing), NULL};
-    uint64_t most = 0;
     uint32_t shown = top == 0 || top > rows->count ? rows->count : top;
     if (shown == 0)
         return;
-    for (uint32_t i = 0; i < shown; i++)
-        most = larger_of(most, larger_of(rows->row[i].a_bytes, rows->row[i].b_bytes));
+    unsigned unit =
+        format_unit_fine(LARGEST(shown, i, larger_of(rows->row[i].a_bytes, rows->row[i].b_bytes)));
     sheet_heading(sheet, 3, "%s", words_capital(sheet, words_plural(sheet, thing)));
     sheet_table(sheet, headings, "rrrrrl");
     for (uint32_t i = 0; i < shown; i++) {
         const struct compare_named *row = &rows->row[i];
-        sum_cells(sheet, row->a_bytes, row->b_bytes, row->a_count, row->b_count, format_unit_fine(most));
+        sum_cells(sheet, row->a_bytes, row->b_bytes, row->a_count, row->b_count, unit);
         bool ours = by != COMPARE_BY_FILE;
         SHEET_CELLS(sheet, ours ? row->name : sheet_name(sheet, row->name, strlen(row->name)));
     }

@@ -118,12 +118,8 @@ static void causes_table(struct sheet *sheet, const struct report_device *report
     static const char *const headings[] = {"", "Most reserved", "Most in use", "At the end", NULL};
     static const char *const heading[] = {"", "Bytes", NULL};
     bool one = moments_are_alike(&report->timeline);
-    uint64_t most = 0;
-    for (int i = 0; i < REPORT_GAPS; i++)
-        for (unsigned cause = 0; cause < GAP_CAUSES; cause++)
-            most = magnitude_of(report->gap[i].cause_bytes[cause]) > most
-                       ? magnitude_of(report->gap[i].cause_bytes[cause])
-                       : most;
+    uint64_t most = LARGEST(REPORT_GAPS * GAP_CAUSES, i,
+                            magnitude_of(report->gap[i / GAP_CAUSES].cause_bytes[i % GAP_CAUSES]));
     sheet_say(sheet, "What is not in use, by cause:");
     sheet_table(sheet, one ? heading : headings, one ? "lr" : "lrrr");
     for (unsigned cause = 0; cause < GAP_CAUSES; cause++) {
@@ -144,13 +140,11 @@ static void pinned_row(struct sheet *sheet, const struct report_device *report,
     const struct allocations *allocations = &report->device->allocations;
     uint32_t stack = allocations->stack[pinned->allocation];
     sheet_cell(sheet, "0x%" PRIx64, pinned->address);
-    sheet_cell(sheet, "%s", format_bytes_in(pinned->size, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(pinned->free_bytes, unit).text);
-    sheet_cell(sheet, "%s", format_count(pinned->n_blocks).text);
-    sheet_cell(sheet, "%s", format_bytes_in(allocations->size[pinned->allocation], unit).text);
-    sheet_cell(sheet, "%s",
-               stack == 0 ? "(no stack recorded)"
-                          : words_site(sheet, report->trace, report->timeline.site[stack]));
+    SHEET_CELLS(sheet, format_bytes_in(pinned->size, unit).text,
+                format_bytes_in(pinned->free_bytes, unit).text, format_count(pinned->n_blocks).text,
+                format_bytes_in(allocations->size[pinned->allocation], unit).text,
+                stack == 0 ? "(no stack recorded)"
+                           : words_site(sheet, report->trace, report->timeline.site[stack]));
 }
 
 static void pinned_table(struct sheet *sheet, const struct report_device *report,
@@ -167,12 +161,11 @@ static void pinned_table(struct sheet *sheet, const struct report_device *report
                            : sheet_format(sheet, "%s segments are", format_count(gap->n_pinned).text),
         format_bytes(gap->pinned_free_bytes).text, gap->n_pinned == 1 ? "in it are" : "in them are",
         gap->n_pinned == 1 ? "it reserved" : "them reserved; those with the most free memory");
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < gap->n_pinned && i < SHOWN; i++)
-        most = gap->pinned[i].size > most ? gap->pinned[i].size : most;
+    uint32_t shown = gap->n_pinned < SHOWN ? gap->n_pinned : SHOWN;
+    unsigned unit = format_unit(LARGEST(shown, i, gap->pinned[i].size));
     sheet_table(sheet, headings, "lrrrrl");
-    for (uint32_t i = 0; i < gap->n_pinned && i < SHOWN; i++)
-        pinned_row(sheet, report, &gap->pinned[i], format_unit(most));
+    for (uint32_t i = 0; i < shown; i++)
+        pinned_row(sheet, report, &gap->pinned[i], unit);
     sheet_table_end(sheet);
 }
 
@@ -194,12 +187,9 @@ static void moment_row(struct sheet *sheet, const struct timeline *timeline, con
                        uint32_t moment, unsigned unit) {
     uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
     uint64_t unused = reserved > live ? reserved - live : 0;
-    sheet_cell(sheet, "%s", name);
-    sheet_cell(sheet, "%s", format_bytes_in(reserved, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(live, unit).text);
-    sheet_cell(sheet, "%s", format_bytes_in(unused, unit).text);
-    sheet_cell(sheet, "%s", format_share(unused, reserved).text);
-    sheet_cell(sheet, "%s", words_moment(sheet, timeline, moment));
+    SHEET_CELLS(sheet, name, format_bytes_in(reserved, unit).text, format_bytes_in(live, unit).text,
+                format_bytes_in(unused, unit).text, format_share(unused, reserved).text,
+                words_moment(sheet, timeline, moment));
 }
 
 static void moments_table(struct sheet *sheet, const struct timeline *timeline) {
@@ -251,19 +241,15 @@ static void sizes_table(struct sheet *sheet, const struct free_blocks_summary *f
     static const char *const headings[] = {"Size of the free block", "Free blocks", "Bytes", "Share", NULL};
     if (free_blocks->all.n_free_blocks == 0)
         return;
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < FREE_BLOCK_SIZES; i++)
-        most = free_blocks->bytes_of_size[i] > most ? free_blocks->bytes_of_size[i] : most;
+    unsigned unit = format_unit(LARGEST(FREE_BLOCK_SIZES, i, free_blocks->bytes_of_size[i]));
     sheet_say(sheet, "By size:");
     sheet_table(sheet, headings, "lrrr");
     for (uint32_t i = 0; i < FREE_BLOCK_SIZES; i++) {
         if (free_blocks->count_of_size[i] == 0)
             continue;
-        sheet_cell(sheet, "%s", size_text(sheet, i));
-        sheet_cell(sheet, "%s", format_count(free_blocks->count_of_size[i]).text);
-        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->bytes_of_size[i], format_unit(most)).text);
-        sheet_cell(sheet, "%s",
-                   format_share(free_blocks->bytes_of_size[i], free_blocks->all.free_bytes).text);
+        uint64_t bytes = free_blocks->bytes_of_size[i];
+        SHEET_CELLS(sheet, size_text(sheet, i), format_count(free_blocks->count_of_size[i]).text,
+                    format_bytes_in(bytes, unit).text, format_share(bytes, free_blocks->all.free_bytes).text);
     }
     sheet_table_end(sheet);
 }

@@ -4,6 +4,7 @@
 #include "analysis/findings/levels.h"
 #include "analysis/findings/log_oom.h"
 #include "base/format.h"
+#include "base/numbers.h"
 #include "render/report/report_json.h"
 #include "render/report/report_words.h"
 
@@ -50,25 +51,23 @@ static void budget_table(struct sheet *sheet, const struct report_device *report
     sheet_table_end(sheet);
 }
 
-static void tracks_table(struct sheet *sheet, const struct report_device *report, const struct levels *levels,
-                         uint64_t most) {
+static void tracks_table(struct sheet *sheet, const struct report_device *report,
+                         const struct levels *levels) {
     static const char *const headings[] = {"Level", "Lines", "First", "Highest", "Last", "Highest in", NULL};
+    unsigned unit = format_unit(LARGEST(LEVEL_KINDS, i, levels->track[i].peak));
     sheet_table(sheet, headings, "lrrrrl");
     for (unsigned level = 0; level < LEVEL_KINDS; level++)
-        track_row(sheet, report, &levels->track[level], level, format_unit(most));
+        track_row(sheet, report, &levels->track[level], level, unit);
     sheet_table_end(sheet);
 }
 
 void report_log_text(struct sheet *sheet, const struct report_device *report) {
     struct levels levels;
-    uint64_t most = 0;
     levels_find(&levels, report->device);
-    for (unsigned level = 0; level < LEVEL_KINDS; level++)
-        most = levels.track[level].peak > most ? levels.track[level].peak : most;
     sheet_heading(sheet, 3, "Levels");
     if (levels.track[levels.shown].count != 0) {
         duration_say(sheet, report, &levels);
-        tracks_table(sheet, report, &levels, most);
+        tracks_table(sheet, report, &levels);
     } else {
         sheet_say(sheet, "No level of memory in use was read from the log.");
     }

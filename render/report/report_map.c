@@ -7,6 +7,7 @@
 #include "render/report/report_words.h"
 
 #include "base/format.h"
+#include "base/numbers.h"
 
 #include <string.h>
 
@@ -68,7 +69,7 @@ static void row_make(struct report_map_row *row, const struct held *held, const 
 
 void report_map_make(struct report_map *map, const struct held *held) {
     struct chosen chosen = {.count = 0};
-    uint64_t reserved = 0, all_free = 0, largest = 0;
+    uint64_t reserved = 0, all_free = 0;
     *map = (struct report_map){0};
     for (uint32_t i = 0; i < held->n_segments; i++) {
         uint64_t free_bytes = free_of(held, &held->segment[i]);
@@ -79,9 +80,7 @@ void report_map_make(struct report_map *map, const struct held *held) {
     }
     if (all_free < reserved / 20)
         return;
-    for (uint32_t i = 0; i < chosen.count; i++)
-        largest =
-            held->segment[chosen.segment[i]].size > largest ? held->segment[chosen.segment[i]].size : largest;
+    uint64_t largest = LARGEST(chosen.count, i, held->segment[chosen.segment[i]].size);
     map->cell_bytes = largest / REPORT_MAP_WIDTH + (largest % REPORT_MAP_WIDTH != 0);
     for (; map->n_rows < chosen.count; map->n_rows++) {
         struct report_map_row *row = &map->row[map->n_rows];
@@ -92,11 +91,9 @@ void report_map_make(struct report_map *map, const struct held *held) {
 
 void report_map_write(struct sheet *sheet, const struct report_map *map) {
     static const char *const headings[] = {"Size", "Free", "Addresses, rising", NULL};
-    uint64_t most = 0;
+    unsigned unit = format_unit(LARGEST(map->n_rows, i, map->row[i].size));
     if (map->n_rows == 0)
         return;
-    for (uint32_t i = 0; i < map->n_rows; i++)
-        most = map->row[i].size > most ? map->row[i].size : most;
     sheet_say(
         sheet,
         "At the reserved peak, the segments in use with the most free memory (# in use, + in part, . free; a "
@@ -105,8 +102,7 @@ void report_map_write(struct sheet *sheet, const struct report_map *map) {
     sheet_table(sheet, headings, "rrl");
     for (uint32_t i = 0; i < map->n_rows; i++) {
         const struct report_map_row *row = &map->row[i];
-        SHEET_CELLS(sheet, format_bytes_in(row->size, format_unit(most)).text,
-                    format_bytes_in(row->free_bytes, format_unit(most)).text,
+        SHEET_CELLS(sheet, format_bytes_in(row->size, unit).text, format_bytes_in(row->free_bytes, unit).text,
                     sheet_name(sheet, row->cell, strlen(row->cell)));
     }
     sheet_table_end(sheet);

@@ -132,15 +132,6 @@ static void group_cells(struct sheet *sheet, const struct trace *trace, const st
     sheet_cell(sheet, "%s%s", words_site(sheet, trace, group->site), group_part_suffix(group));
 }
 
-static void rest_say(struct sheet *sheet, const struct site_parts *parts, uint32_t shown, uint64_t whole) {
-    uint64_t rest = 0;
-    for (uint32_t i = shown; i < parts->n_groups; i++)
-        rest += parts->groups[i].bytes;
-    if (shown != parts->n_groups)
-        sheet_say(sheet, "Not listed: %s with %s (%s).", words_counted(sheet, parts->n_groups - shown, "row"),
-                  format_bytes(rest).text, format_share(rest, whole).text);
-}
-
 void report_sites_table(struct sheet *sheet, const struct report_device *report, uint32_t moment,
                         uint32_t most, uint64_t whole) {
     struct site_parts parts;
@@ -164,7 +155,7 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
                        report_callers_text(sheet, &callers[group->part], report->trace, group->site));
     }
     sheet_table_end(sheet);
-    rest_say(sheet, &parts, most, whole);
+    words_rest(sheet, parts.groups, most, parts.n_groups, "row", whole);
 }
 
 /* Writes "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */

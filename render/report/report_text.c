@@ -104,17 +104,6 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
 
 /* ---- call sites ---- */
 
-static void rest_write(struct sheet *sheet, const struct report_device *report, const char *thing) {
-    const struct timeline *timeline = &report->timeline;
-    uint64_t rest = 0;
-    for (uint32_t i = report->n_shown; i < report->n_groups; i++)
-        rest += report->groups[i].bytes;
-    if (report->n_shown != report->n_groups)
-        sheet_say(sheet, "Not listed: %s with %s (%s).",
-                  words_counted(sheet, report->n_groups - report->n_shown, thing), format_bytes(rest).text,
-                  format_share(rest, timeline->peak_bytes).text);
-}
-
 static void groups_write(struct sheet *sheet, const struct report_device *report, const char *thing) {
     uint64_t peak = report->timeline.peak_bytes;
     enum compare_by by = report->options->group;
@@ -128,7 +117,7 @@ static void groups_write(struct sheet *sheet, const struct report_device *report
         report_groups_table(sheet, report);
     if (by == COMPARE_BY_MODULE && report->layers.n_layers == 0)
         sheet_say(sheet, "No layers were found: nothing repeats inside of a forward that makes activations.");
-    rest_write(sheet, report, thing);
+    words_rest(sheet, report->groups, report->n_shown, report->n_groups, thing, peak);
 }
 
 static void peak_write(struct sheet *sheet, const struct report_device *report) {

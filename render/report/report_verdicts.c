@@ -142,14 +142,12 @@ static void spans_table(struct sheet *sheet, const struct report_device *report,
                         const struct span *spans, uint32_t count) {
     const char *headings[] = {heading, "Events", "Begin", "Peak", "End", "Change", NULL};
     uint32_t head = count > SPANS_SHOWN ? SPANS_SHOWN / 2 : count;
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < count; i++)
-        most = spans[i].peak_bytes > most ? spans[i].peak_bytes : most;
+    unsigned unit = format_unit_fine(LARGEST(count, i, spans[i].peak_bytes));
     sheet_table(sheet, headings, "llrrrr");
     for (uint32_t i = 0; i < head; i++)
-        span_row(sheet, report, &spans[i], format_unit_fine(most));
+        span_row(sheet, report, &spans[i], unit);
     for (uint32_t i = head == count ? count : count - SPANS_SHOWN / 2; i < count; i++)
-        span_row(sheet, report, &spans[i], format_unit_fine(most));
+        span_row(sheet, report, &spans[i], unit);
     sheet_table_end(sheet);
     if (head != count)
         sheet_say(sheet, "Not listed: %s more in the middle; --json has them all.",

@@ -3,6 +3,7 @@
 #include "render/words/device.h"
 
 #include "base/format.h"
+#include "base/numbers.h"
 #include "layout/site.h"
 
 #include <inttypes.h>
@@ -51,6 +52,16 @@ const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing
                         count == 1 ? thing : words_plural(sheet, thing));
 }
 
+void words_rest(struct sheet *sheet, const struct group *groups, uint32_t shown, uint32_t n_groups,
+                const char *thing, uint64_t whole) {
+    uint64_t rest = 0;
+    for (uint32_t i = shown; i < n_groups; i++)
+        rest += groups[i].bytes;
+    if (shown != n_groups)
+        sheet_say(sheet, "Not listed: %s with %s (%s).", words_counted(sheet, n_groups - shown, thing),
+                  format_bytes(rest).text, format_share(rest, whole).text);
+}
+
 const char *words_capital(struct sheet *sheet, const char *text) {
     return sheet_format(sheet, "%c%s", text[0] - ('a' - 'A'), text + 1);
 }
@@ -75,15 +86,10 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary) {
     static const char *const headings[] = {
         "Pool, stream and requests", "Segments", "Reserved", "Free", "Free blocks", "Largest", NULL};
-    uint32_t count = summary->n_groups;
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < count && i < GROUPS_SHOWN; i++)
-        most = summary->groups[i].free_blocks.reserved_bytes > most
-                   ? summary->groups[i].free_blocks.reserved_bytes
-                   : most;
-    unsigned unit = format_unit(most);
+    uint32_t shown = summary->n_groups < GROUPS_SHOWN ? summary->n_groups : GROUPS_SHOWN;
+    unsigned unit = format_unit(LARGEST(shown, i, summary->groups[i].free_blocks.reserved_bytes));
     sheet_table(sheet, headings, "lrrrrr");
-    for (uint32_t i = 0; i < count && i < GROUPS_SHOWN; i++) {
+    for (uint32_t i = 0; i < shown; i++) {
         const struct free_blocks *free_blocks = &summary->groups[i].free_blocks;
         SHEET_CELLS(sheet, group_name(sheet, device, &summary->groups[i]),
                     format_count(free_blocks->n_segments).text,
@@ -93,7 +99,7 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                     format_bytes_in(free_blocks->largest_bytes, unit).text);
     }
     sheet_table_end(sheet);
-    if (count > GROUPS_SHOWN)
+    if (summary->n_groups > shown)
         sheet_say(sheet, "Not listed: %s more; --json has them all.",
-                  format_count(count - GROUPS_SHOWN).text);
+                  format_count(summary->n_groups - shown).text);
 }

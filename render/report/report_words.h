@@ -24,6 +24,10 @@ const char *words_bytes(struct sheet *sheet, uint64_t bytes);
 /* "1 allocation", "210 allocations" */
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing);
 
+/* Writes "Not listed: 3 call sites with 1.2 GiB (4 %)." of the groups from `shown` on; nothing if there are none. */
+void words_rest(struct sheet *sheet, const struct group *groups, uint32_t shown, uint32_t n_groups,
+                const char *thing, uint64_t whole);
+
 /* "category": "categories". */
 const char *words_plural(struct sheet *sheet, const char *thing);
 
