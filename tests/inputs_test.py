@@ -347,8 +347,8 @@ class TrustTest(InputsTest):
     def test_one_is_not_many(self):
         messages = {each["code"]: each["message"] for each in self.diagnostics(
             {"segments": [], "device_traces": [[alloc(4096, 1), alloc(8192, 1), {"action": "nonsense", "addr": 0, "size": 0}, 7]]})}
-        self.assertIn("1 list element is of another kind", messages["misplaced"])
-        self.assertEqual("1 event left out: its action is not known.", messages["unknown_actions"])
+        self.assertIn("1 list element was left out: it is of another type", messages["misplaced"])
+        self.assertEqual("1 event was left out: its action is not known.", messages["unknown_actions"])
 
     def test_a_nul_does_not_end_a_name(self):
         frames = [{"filename": "train.py", "name": "nul\0inside", "line": 3}]

@@ -147,7 +147,7 @@ class UnequalActions(TrustTest):
                     self.assertEqual(wanted, self.number(r"^([\d,]+) frees? completed without", notes["unequal_actions"]))
 
     def test_one_action_left_out(self):
-        for skipped, words in (("free_completed", "none completed"), ("free_requested", "none was requested")):
+        for skipped, words in (("free_completed", "none completed"), ("free_requested", "none requested")):
             for seed in SEEDS[:10]:
                 snapshot = simulated(seed, skipped=(skipped,))
                 actions = [event["action"] for event in snapshot["device_traces"][0]]
@@ -174,7 +174,7 @@ class NoSegmentEvents(TrustTest):
                 notes = self.notes(snapshot)
                 self.assertEqual(wanted, "no_segment_events" in notes)
                 if wanted and outside:
-                    self.assertEqual(len(outside), self.number(r"although ([\d,]+) alloc", notes["no_segment_events"]))
+                    self.assertEqual(len(outside), self.number(r"but ([\d,]+) alloc", notes["no_segment_events"]))
             n_noted += wanted
         self.assertGreater(n_noted, len(SEEDS) // 4)
 
@@ -182,7 +182,7 @@ class NoSegmentEvents(TrustTest):
     def test_a_real_one(self):
         notes = self.notes_of_file(pathlib.Path(CORPUS, "streams_compile_context.pickle"))
         self.assertIn("no_segment_events", notes)
-        self.assertIn("none was requested", notes["unequal_actions"])
+        self.assertIn("none requested", notes["unequal_actions"])
 
 
 class LiveAboveReserved(TrustTest):
@@ -241,10 +241,10 @@ class OverlappingOlder(TrustTest):
                     message = self.notes(snapshot).get("overlapping_older")
                     self.assertEqual(among or later > 0, message is not None)
                     if message:
-                        self.assertEqual(among, not message.startswith("0 "))
+                        self.assertEqual(among, ": 0 older" not in message)
                         n_noted += 1
                     if message and not among:
-                        self.assertEqual(later, self.number(r"and ([\d,]+) made in the recording", message))
+                        self.assertEqual(later, self.number(r"and ([\d,]+) allocations? made in the recording", message))
                         n_counted += 1
         self.assertGreater(n_noted, len(SEEDS))
         self.assertGreater(n_counted, 3)

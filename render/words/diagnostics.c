@@ -21,103 +21,120 @@ struct sentence {
 };
 
 static const struct sentence sentences[] = {
-    {"bad_json", "%c0 value%p0(|s) of the file %p0(is|are) not valid JSON and left out."},
+    {"bad_json", "%c0 value%p0(|s) of the file %p0(was|were) left out: %p0(it is|they are) not valid JSON."},
     {"baseline_blocks", "%c0 allocation%p0(|s) (%b1) %p0(was|were) made before the recording began and "
                         "%p0(is|are) still there at its end, as the final segments show."},
     {"baseline_total",
      "%D%b0 were allocated before the recording began and not freed in it. Their stacks are not known."},
-    {"below_zero", "%c0 change%p0(|s) would take a category below zero. The category then shows nothing "
-                   "until later changes have made up for it."},
-    {"category_totals", "A memory timeline holds totals per category. These totals are exact. The single "
-                        "allocations are reconstructed from the changes, and have no stacks."},
+    {"below_zero",
+     "%c0 change%p0(|s) would take a category below zero. Such a category is shown as zero until later "
+     "changes have made up for it."},
+    {"category_totals",
+     "A memory timeline records only the totals of each category, and these are exact. Single allocations "
+     "are inferred from the changes, and have no stacks."},
     {"damaged",
-     "The file is no longer JSON from byte %c0 on. The %c1 event%p1(|s) before that %p1(is|are) used."},
+     "The file is not valid JSON from byte %c0 on. Only the %c1 event%p1(|s) before that %p1(is|are) used."},
     {"empty_device", "%p0(One event|No event) was recorded for this device, and nothing is allocated on it."},
     {"empty_snapshot", "The file has no event and no segment of any device: no history was recorded, and "
                        "nothing was allocated when it was written."},
-    {"history_full", "The recording holds exactly %c0 events and begins in the middle: its buffer was full, "
-                     "and what came before is lost. Record with a larger max_entries."},
+    {"history_full",
+     "The recording's buffer was full (exactly %c0 events), so older events are lost and the recording "
+     "begins in the middle of the run. Record with a larger max_entries."},
     {"live_end_differs/less",
-     "At the end the events and blocks have %b0 in use, %e1 bytes less than the segments' own totals say "
+     "At the end, %b0 are in use by the events and blocks, %e1 bytes less than by the segments' own totals "
      "(%b1). Record all actions, and keep other threads from allocating while the snapshot is taken."},
     {"live_end_differs/more",
-     "At the end the events and blocks have %b0 in use, %e1 bytes more than the segments' own totals say "
+     "At the end, %b0 are in use by the events and blocks, %e1 bytes more than by the segments' own totals "
      "(%b1). Record all actions, and keep other threads from allocating while the snapshot is taken."},
-    {"live_above_reserved", "After event %c1 the recording has %b0 (%c0 bytes) more in use than reserved. "
-                            "That cannot be: segment events or frees are missing. Record all actions, and "
-                            "keep other threads from allocating while the snapshot is taken."},
+    {"live_above_reserved",
+     "After event %c1, %b0 (%c0 bytes) more are in use than reserved, which is impossible: segment events "
+     "or frees are missing. Record all actions, and keep other threads from allocating while the snapshot "
+     "is taken."},
     {"live_above_reserved/start",
-     "Before the first event the recording has %b0 (%c0 bytes) more in use than reserved. That cannot be: "
-     "segment events or frees are missing. Record all actions, and keep other threads from allocating while "
-     "the snapshot is taken."},
-    {"log_changes", "%c0 line%p0( says|s say) how much a stage added and took away, but no line says what "
-                    "was there before, so no level can be computed from %p0(it|them)."},
-    {"log_csv_guessed", "The CSV has no header. Of two figures, the larger is taken as the device's capacity "
-                        "and the smaller as what is used."},
-    {"log_inferred", "%c0 line%p0( has|s have) no known form. Only the words before a size, such as "
-                     "allocated or peak, say what it is, so these figures are inferred."},
+     "Before the first event, %b0 (%c0 bytes) more are in use than reserved, which is impossible: segment "
+     "events or frees are missing. Record all actions, and keep other threads from allocating while the "
+     "snapshot is taken."},
+    {"log_changes",
+     "%c0 line%p0( tells|s tell) only how much memory a stage added or gave back. No line tells how much "
+     "was in use before, so no level can be computed from %p0(it|them)."},
+    {"log_csv_guessed",
+     "The CSV has no header, so the meaning of its columns is guessed: of two figures, the larger is the "
+     "device's capacity and the smaller is the memory in use."},
+    {"log_inferred",
+     "%c0 line%p0( has|s have) no known form. The meaning of %p0(its|their) figures is inferred from the "
+     "words before a size, such as allocated or peak."},
     {"log_killed", "Line %n0 says that a program was killed, but not by whom or why. Run the program with "
                    "\"strata run -- COMMAND\", which watches the host's memory."},
-    {"log_levels", "A log holds levels, not allocations. It does not say what happened between two lines, "
-                   "nor which line of code holds the memory. Figures are as exact as the log prints them."},
+    {"log_levels",
+     "A log prints levels of memory, not allocations: what happened between two lines, and which line of "
+     "code holds the memory, is not known. Figures are as exact as the log prints them."},
     {"log_lines",
      "Of %c0 line%p0(|s) with text, %c1 %p1(is|are) about memory and %c2 %p2(was|were) skipped."},
     {"log_long_lines",
      "%c0 line%p0( is|s are) longer than %c1 bytes: only %p0(its beginning was|their beginnings were) read."},
     {"log_operators",
-     "%c0 row%p0(|s) of a profiler's table (key_averages()) say%p0(s|) what an operator allocated less what "
-     "it freed, %b1 at most. These are sums over the run, not levels, so they do not give a peak."},
-    {"lost_events", "%DEvents are missing at %c0 place%p0(|s) (%b1 in all). The totals are exact, but the "
-                    "recording does not say who held those bytes."},
+     "%c0 row%p0(|s) of a profiler's table (key_averages()) give%p0(s|) the bytes that an operator "
+     "allocated minus those that it freed, summed over the run (%b1 at most). Such sums do not show a peak."},
+    {"lost_events",
+     "%DEvents are missing at %c0 place%p0(|s), for %b1 in all. The totals are exact, but which code held "
+     "those bytes is not known."},
     {"host_rounding", "%D%b0 of the %b1 in use at the end are rounding: the allocator rounds each request up "
                       "to a power of two."},
     {"misplaced",
-     "%c0 list element%p0( is|s are) of another kind than the elements around %p0(it|them), and left out."},
+     "%c0 list element%p0( was|s were) left out: %p0(it is|they are) of another type than the elements "
+     "around %p0(it|them)."},
     {"no_addresses",
-     "%DThis trace has no addresses. Its curve is right, but it does not say which allocation a free ends."},
+     "%DThis trace has no addresses. Its totals are right, but which allocation a free ends is not known."},
     {"no_history",
-     "No event was recorded for this device: what is shown is its state when the file was written."},
+     "No event was recorded for this device, so only its state when the file was written is shown."},
     {"one_event",
-     "One event was recorded for this device: what is shown is its state when the file was written."},
-    {"no_segment_events", "No segment event was recorded, although %c0 allocation%p0(|s) (%b1) lay outside "
-                          "of the final segments. The reserved curve shows the value at the end for all "
-                          "moments. Record without skip_actions for segments."},
+     "Only one event was recorded for this device, so its state when the file was written is shown."},
+    {"no_segment_events",
+     "No segment event was recorded, but %c0 allocation%p0(|s) (%b1) lay outside of the final segments, so "
+     "reserved memory must have changed. The reserved curve shows its final value at all moments. Record "
+     "without skip_actions for segments."},
     {"no_segment_events/above",
-     "No segment event was recorded, although reserved memory must have changed. The reserved curve shows "
-     "the value at the end for all moments. Record without skip_actions for segments."},
-    {"oom_free_bound", "The trace does not say how much the device had free when memory ran out. The figure "
-                       "shown is its capacity less what was reserved."},
+     "No segment event was recorded, but reserved memory must have changed. The reserved curve shows its "
+     "final value at all moments. Record without skip_actions for segments."},
+    {"oom_free_bound",
+     "The trace does not tell how much memory the device had free when it ran out. The figure shown is the "
+     "device's capacity minus what was reserved."},
     {"orphan_frees", "%c0 allocation%p0(|s) (%b1) %p0(was|were) made before the recording began and freed in "
                      "it. The stack shown is the one of the free."},
-    {"overlapping_older", "%c0 allocation%p0(|s) that no event made overlap%p0(s|) another such one, and %c1 "
-                          "made in the recording overlap%p1(s|) one that is still there. Events are missing, "
-                          "so totals are too high. Record all actions."},
+    {"overlapping_older",
+     "Events are missing, so totals are too high: %c0 older allocation%p0(|s) without an event "
+     "overlap%p0(s|) another of that kind, and %c1 allocation%p1(|s) made in the recording overlap%p1(s|) "
+     "one that was not freed. Record all actions."},
     {"overflow", "The recording was longer than its buffer: the oldest events were overwritten. Record with "
                  "a larger max_entries."},
-    {"reopened_addresses", "%c0 event%p0(|s) allocated an address that was still in use, so a free is "
-                           "missing. The earlier allocation is shown as freed at that event."},
-    {"reserved_shift", "The segment events do not fit the final segments. The whole reserved curve is raised "
-                       "by %b0, so that it never falls below zero."},
-    {"reserved_shift/unknown", "The final segments are not known. The reserved curve is a lower bound: the "
-                               "least that fits the events and what is allocated."},
+    {"reopened_addresses",
+     "%c0 event%p0(|s) allocated at an address that was still in use, so a free is missing. The earlier "
+     "allocation is shown as freed at that event."},
+    {"reserved_shift",
+     "The segment events contradict the final segments: the reserved curve would fall below zero, so all "
+     "of it is raised by %b0."},
+    {"reserved_shift/unknown",
+     "The final segments are not known, so the reserved curve is a lower bound: the least that fits the "
+     "events and what is allocated."},
     {"series_gaps",
      "The series has %c0 dumps, and at %c1 place%p1(|s) events between two of them are missing. There, "
      "memory with the same address and size in both dumps is shown as one allocation that stayed."},
     {"series_joined",
      "The series has %c0 dumps. Their events overlap or join, so they are shown as one recording."},
     {"texts_left_out",
-     "%c0 text%p0(|s) made of references (forward frames, metadata) %p0(is|are) left out: all such texts "
-     "together would be longer than %b1, and longer than %n2 times what was read."},
-    {"trailing_bytes", "%p1(At least |)%b0 (%c0 byte%p0(|s)) follow the end of the recording and are "
-                       "ignored. Two processes may have written this one file, and then even what is shown "
-                       "may be mixed. Give each rank a file of its own and record again."},
+     "%c0 text%p0(|s) (forward frames, metadata) %p0(was|were) left out: the file repeats them by "
+     "reference, and written out, all such texts would be longer than %b1 and than %n2 times what was read."},
+    {"trailing_bytes",
+     "%p1(At least |)%b0 (%c0 byte%p0(|s)) follow the end of the recording and are ignored. Two processes "
+     "may have written this one file, so even what is shown may be mixed. Give each rank a file of its own "
+     "and record again."},
     {"trailing_bytes/pickle",
-     "Another pickle follows the end of the recording (%p1(at least |)%b0, %c0 bytes). Two were written to "
-     "one file, and only the first is shown. Give each rank and each dump a file of its own."},
+     "Another pickle follows the end of the recording (%p1(at least |)%b0, %c0 bytes). Only the first is "
+     "shown. Give each rank and each dump a file of its own."},
     {"truncated", "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown."},
     {"truncated/devices",
-     "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. From device %n2 "
-     "on, older memory is known only from its frees, so totals may be too low."},
+     "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. For device %n2 "
+     "and those after it, older memory is known only from its frees, so totals may be too low."},
     {"truncated/packed", "The packed data is cut off at byte %c0, after the recording: nothing is missing."},
     {"truncated/gzip", "The gzip data is cut off at byte %c0, after the recording: nothing is missing."},
     {"truncated/json",
@@ -127,13 +144,13 @@ static const struct sentence sentences[] = {
      "%c2 free%p2(|s) completed without a request (%c0 requested, %c1 completed in all). Events are missing, "
      "perhaps allocations too. Record all actions, with a larger max_entries if the buffer was full."},
     {"unequal_actions/no_completed",
-     "%c0 free%p0( was|s were) requested and none completed, so completions were not recorded and memory "
-     "counts as free from the request on. Record without skip_actions for frees to see what waited for other "
+     "Completions of frees were not recorded (%c0 free%p0(|s) requested, none completed), so memory counts "
+     "as free from the request on. Record without skip_actions for frees to see what waited for other "
      "streams."},
     {"unequal_actions/no_requested",
-     "%c1 free%p1(|s) completed and none was requested, so requests were not recorded and what waited for "
-     "other streams is not known. Record without skip_actions for frees."},
-    {"unknown_actions", "%c0 event%p0(|s) left out: %p0(its|their) action is not known."},
+     "Requests of frees were not recorded (%c1 free%p1(|s) completed, none requested), so it is not known "
+     "what waited for other streams. Record without skip_actions for frees."},
+    {"unknown_actions", "%c0 event%p0( was|s were) left out: %p0(its|their) action is not known."},
     {"unmatched_end", "%c0 allocation%p0(|s) (%b1) %p0(was|were) never freed by an event, but no active "
                       "block is at %p0(its|their) address at the end. The curve may be wrong by that much."},
 };

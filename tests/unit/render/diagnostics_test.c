@@ -27,7 +27,7 @@ static void test_sentences_are_made_of_keys_and_numbers(void **state) {
     assert_true(trace_diagnose(&trace, "truncated/json", ORDINAL_NONE, many));
     assert_true(trace_diagnose(&trace, "no_such_code", 3, NULL));
     assert_true(diagnostics_say(&trace));
-    assert_said(&trace, 0, "1 event left out: its action is not known.");
+    assert_said(&trace, 0, "1 event was left out: its action is not known.");
     assert_said(&trace, 1, "The file ends too early, at byte 12,034: the 1 event before that is used.");
     assert_said(&trace, 2, "no_such_code");
     uint32_t n_strings = trace.strings.count;
@@ -50,7 +50,7 @@ static void test_messages_of_pages_are_kept_without_numbers(void **state) {
         trace.diagnostics[i].message = old;
     trace.diagnostics[1].key = 0;
     assert_true(diagnostics_say(&trace));
-    assert_said(&trace, 0, "2 events left out: their action is not known.");
+    assert_said(&trace, 0, "2 events were left out: their action is not known.");
     assert_said(&trace, 1, "Said of old.");
     assert_said(&trace, 2, "Said of old.");
     trace_release(&trace);
