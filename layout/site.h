@@ -48,7 +48,8 @@ struct site_key site_key_of(const struct trace *trace, uint32_t frame);
 /* What two frames must share to be the same: base name, line and function; base name and function; the base name. */
 enum site_level { SITE_LINE, SITE_FUNCTION, SITE_FILE };
 
-/* For each frame: the first frame that shares the level's parts, `same[frames.count]`. O(frames). False: no memory. */
+/* Finds for each frame the first one that shares the level's parts: `same[frames.count]`. O(frames). False: no
+ * memory. */
 bool frames_same_at(const struct trace *trace, enum site_level level, uint32_t *same, struct arena *arena);
 
 /* The same for the whole place (SITE_LINE). */

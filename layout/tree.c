@@ -166,8 +166,7 @@ static bool depths_find(struct making *making) {
     }
     for (uint32_t i = 0; i < n_stacks; i++)
         if (!used[i])
-            making->depth[i] =
-                0; /* leads to no allocation, so it is in no level; nor are the stacks below it */
+            making->depth[i] = 0; /* no allocation has it or a stack below it, so it is in no level */
     ARENA_DROP(making->arena, used);
     return true;
 }

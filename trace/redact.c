@@ -36,7 +36,7 @@ struct redaction {
 
 /* ---- paths ---- */
 
-/* The length of a sign at `at`: one byte, or more if it is percent-encoded ("%2F", "%252f"). 0: it is another sign. */
+/* The length of a sign at `at`: one byte, or more if it is percent-encoded ("%2F", "%252f"). 0: another sign. */
 static uint32_t sign_nbytes(struct text text, uint32_t at, uint8_t sign) {
     uint32_t from = at++;
     if (text.at[from] == sign)
@@ -163,7 +163,7 @@ static bool is_word_byte(uint8_t c) {
     return (lower(c) >= 'a' && lower(c) <= 'z') || is_digit(c) || c == '_' || c >= 0x80;
 }
 
-/* The slash of C++'s "operator/" does not belong to a path. A directory may be called "my_operator", or "operator". */
+/* The slash of C++'s "operator/" belongs to no path, but a directory may be called "my_operator" or "operator". */
 static bool is_division(struct text text, uint32_t slash) {
     static const char word[] = "operator";
     const uint32_t n = sizeof word - 1;
