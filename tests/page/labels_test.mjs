@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { corpus, here, reload, resize, rest, run, runsAll, samples, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+import { corpus, here, reload, resize, rest, run, runsAll, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 const FILES = {
     "out of memory": path.join(samples, "oom.pickle"),
@@ -91,6 +91,21 @@ describe("labels", { skip }, () => {
                     }
             });
         });
+});
+
+test("bands have names also where the first drawing takes long", { skip }, async () => {
+    await withPage(writePage(FILES["out of memory"]), async (page) => {
+        const client = await page.context().newCDPSession(page);
+        await client.send("Emulation.setCPUThrottlingRate", { rate: 8 });
+        await page.evaluate((address) => void (location.hash = address), "#view=segments");
+        await reload(page);
+        const written = () => page.evaluate(() => {
+            const { width, height } = /** @type {HTMLCanvasElement} */ (document.getElementById("timeline"));
+            const { data } = /** @type {any} */ (document.getElementById("axes")).getContext("2d").getImageData(100, 120, width - 200, height - 140);
+            return data.filter((/** @type {number} */ value, /** @type {number} */ i) => i % 4 === 3 && value > 0).length;
+        });
+        await until(async () => (await written()) > 5000, "names of segments");
+    });
 });
 
 /** Spellings that nothing which people read may have, and the one that it has. @type {[wrong: RegExp, right: string][]} */
