@@ -48,7 +48,7 @@ static inline uint64_t larger_of(uint64_t a, uint64_t b) {
 #define LARGEST(count, at, value)                              \
     __extension__({                                            \
         uint64_t largest_value = 0;                            \
-        for (uint32_t at = 0; at < (count); at++)              \
+        for (uint32_t at = 0; (at) < (count); (at)++)          \
             largest_value = larger_of(largest_value, (value)); \
         largest_value;                                         \
     })
