@@ -62,7 +62,7 @@ static void value_write(struct writing *writing, const struct value *value, int 
 static void node_write(struct writing *writing, const struct value *value, int depth) {
     bool is_dict = value->tag == VALUE_DICT, first = true;
     buffer_add_text(&writing->out, is_dict ? "{" : "[");
-    ITEMS_EACH(writing->snapshot, value, item) {
+    ITEMS_EACH(writing->snapshot, value) {
         if (++writing->n_items > MAX_ITEMS)
             break;
         if (is_dict && is_replaced(writing, item))

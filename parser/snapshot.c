@@ -202,7 +202,7 @@ enum action snapshot_action(uint32_t word) {
 /* A text may come as a list of chunks (each may contain line ends); they are joined. */
 static bool chunks_join(struct snapshot *snapshot, const struct value *list, uint32_t *string) {
     snapshot->frames.count = 0;
-    ITEMS_EACH(snapshot, list, item) {
+    ITEMS_EACH(snapshot, list) {
         if (item->value.tag == VALUE_STRING && !scratch_add(snapshot, (uint32_t)item->value.bits))
             return false;
     }
@@ -483,7 +483,7 @@ static bool dict_settle(struct snapshot *snapshot, struct value *value) {
     if (!keys_have_shape(node->keys) || node_recall(node, value))
         return true;
     snapshot->key_mask = node->keys;
-    ITEMS_EACH(snapshot, value, item) {
+    ITEMS_EACH(snapshot, value) {
         key_note(snapshot, &item->key);
         if (is_key(&item->key))
             snapshot->key_value[item->key.bits - 1] = item->value;
@@ -514,7 +514,7 @@ static bool stack_settle(struct snapshot *snapshot, struct value *list) {
     if (node_recall(node, list))
         return true;
     snapshot->frames.count = 0;
-    ITEMS_EACH(snapshot, list, item) {
+    ITEMS_EACH(snapshot, list) {
         if (!scratch_add(snapshot, (uint32_t)item->value.bits))
             return false;
     }

@@ -16,8 +16,8 @@ static inline const struct node_item *item_at(const struct snapshot *snapshot, u
     return at != 0 ? &snapshot->items.row[at - 1] : NULL;
 }
 
-/* Begins a loop over the items of a VALUE_LIST or VALUE_DICT. */
-#define ITEMS_EACH(snapshot, list, item)                                                              \
+/* Begins a loop over the items of a VALUE_LIST or VALUE_DICT, each as `item`. */
+#define ITEMS_EACH(snapshot, list)                                                                    \
     for (const struct node_item *item = item_at(snapshot, (snapshot)->nodes.row[(list)->bits].first); \
          item != NULL; item = item_at(snapshot, item->next))
 

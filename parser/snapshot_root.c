@@ -7,7 +7,7 @@ static const struct value *dict_find(const struct snapshot *snapshot, const stru
     const struct value *found = NULL;
     if (dict == NULL || dict->tag != VALUE_DICT)
         return NULL;
-    ITEMS_EACH(snapshot, dict, item) {
+    ITEMS_EACH(snapshot, dict) {
         if (value_is_word(&item->key, key))
             found = &item->value; /* a repeated key replaces the one before */
     }
@@ -31,7 +31,7 @@ static void devices_number(struct snapshot *snapshot, const struct value *traces
     int32_t ordinal = 0;
     if (traces == NULL || traces->tag != VALUE_LIST)
         return;
-    ITEMS_EACH(snapshot, traces, item) {
+    ITEMS_EACH(snapshot, traces) {
         const struct value *list = &item->value;
         if (list->tag == VALUE_EVENTS && snapshot->recorders.row[list->bits].device.ordinal < 0)
             snapshot->recorders.row[list->bits].device.ordinal = ordinal;
@@ -43,7 +43,7 @@ static void devices_number(struct snapshot *snapshot, const struct value *traces
 static const struct value *events_of(const struct snapshot *snapshot, const struct value *traces) {
     if (traces == NULL || traces->tag != VALUE_LIST)
         return traces != NULL && traces->tag == VALUE_EVENTS ? traces : NULL;
-    ITEMS_EACH(snapshot, traces, item) {
+    ITEMS_EACH(snapshot, traces) {
         if (item->value.tag == VALUE_EVENTS)
             return &item->value;
     }
@@ -96,7 +96,7 @@ static bool host_segments_record(struct snapshot *snapshot, const struct value *
         return true;
     if (segments->tag != VALUE_LIST)
         return segments_record(snapshot, segments, ORDINAL_HOST);
-    ITEMS_EACH(snapshot, segments, item) {
+    ITEMS_EACH(snapshot, segments) {
         if (!segments_record(snapshot, &item->value, ORDINAL_HOST))
             return false;
     }

@@ -9,7 +9,7 @@ static void block_from_history(struct snapshot *snapshot, struct block *block) {
     const struct node_item *newest = item_at(snapshot, snapshot->nodes.row[list->bits].first);
     if (newest == NULL || newest->value.tag != VALUE_DICT)
         return;
-    ITEMS_EACH(snapshot, &newest->value, item) {
+    ITEMS_EACH(snapshot, &newest->value) {
         if (value_is_word(&item->key, KEY_FRAMES) && item->value.tag == VALUE_STACK)
             block->stack = (uint32_t)item->value.bits;
         if (value_is_word(&item->key, KEY_REAL_SIZE) && !key_has(snapshot, KEY_REQUESTED_SIZE))
