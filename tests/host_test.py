@@ -168,9 +168,16 @@ class Host(unittest.TestCase):
         self.assertEqual([device["device"] for device in self.report(page)["devices"]], [-2, 0])
 
     def test_only_host(self):
-        path = self.folder / "only.pickle"
-        path.write_bytes(pickle.dumps({"host_segments": self.host.segments(), "host_traces": self.host.events}))
-        self.assertEqual([device["device"] for device in self.report(path)["devices"]], [-2])
+        whole = {"host_segments": self.host.segments(), "host_traces": self.host.events}
+        for keys in (list(whole), ["host_segments"], ["host_traces"]):
+            said = []
+            for name, write in (("only.pickle", pickle.dumps), ("only.json", lambda value: json.dumps(value).encode())):
+                path = self.folder / name
+                path.write_bytes(write({key: whole[key] for key in keys}))
+                said.append(self.report(path)["devices"])
+            with self.subTest(keys=keys):
+                self.assertEqual([device["device"] for device in said[0]], [-2])
+                self.assertEqual(said[0], said[1])
 
     def offloading(self, way):
         """Four steps of a model of six layers. "out": each activation is copied to the host and back for its backward; "none": it
