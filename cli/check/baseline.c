@@ -2,8 +2,9 @@
  * A baseline, to be reviewed in pull requests: figures and sites by name, sorted, without stacks or anything about
  * the machine, so that the same recordings give the same bytes and a change is a line of a diff.
  *
- *     { "schema": 1, "filter": "where there was one", "files": { "run.pickle": { "peak": N, "reserved": N, "end": N, "gap": N, "growth": N, "oom": N,
- *       "steps": N, "categories": { "activation": N, ... }, "sites": { "attention.py:88": N, ... } } } }
+ *     { "schema": 1, "filter": "where there was one", "files": { "run.pickle": {
+ *       "peak": N, "reserved": N, "end": N, "gap": N, "growth": N, "oom": N, "steps": N,
+ *       "categories": { "activation": N, ... }, "sites": { "attention.py:88": N, ... } } } }
  */
 #include "analysis/loop/category.h"
 #include "base/json_writer.h"

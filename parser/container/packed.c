@@ -58,7 +58,7 @@ struct step {
 
 /* ---- gzip and deflate ---- */
 
-/* ISA-L's word for damage, before packed_explain. zlib's message is these words and a reason, which is never missing. */
+/* What ISA-L says of damage, until packed_explain finds the reason. zlib's message is these words and a reason. */
 static const char unexplained[] = "the compressed data is damaged";
 
 struct inflating {

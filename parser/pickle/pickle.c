@@ -75,7 +75,7 @@ bool mark_pop(struct machine *machine, uint32_t *first) {
 
 /* ---- memo ---- */
 
-/* The box for a value that does not fit into the entry: the entry's own, or a new one. UINT32_MAX: an error is noted. */
+/* Finds the box for a value that does not fit into the entry: the entry's own, or a new one. UINT32_MAX: an error. */
 static uint32_t box_take(struct machine *machine, uint32_t entry) {
     struct memo *memo = &machine->memo;
     if (memo_tag(entry) == VALUE_BOXED)

@@ -1,6 +1,6 @@
 /*
- * Reads events fast. A list of events is millions of small dicts with the same keys in the same order, so each is read
- * straight into a struct event. An event that is written like one before (its layout) is recognised as a whole; otherwise
+ * Reads events fast. A list of events is millions of small dicts with the same keys in the same order, so each is
+ * read straight into a struct event. An event with the same layout as one before is recognised as a whole. Otherwise
  * its keys are compared one by one with the recipe of the event before, and its layout is learnt.
  *
  * The result equals that of the general machine (tests/unit/parser/pickle_fast_test.c and tests/fuzz read inputs both
@@ -73,7 +73,7 @@ static const uint8_t *pool_take(struct machine *machine, const uint8_t *p, struc
 /* How a value is read. All but KIND_OTHER have a place in a draft. */
 enum kind { KIND_OTHER, KIND_FRAMES, KIND_WORD, KIND_TEXT, KIND_INTEGER };
 
-/* The kind of a key's value, and its place. KIND_OTHER: it has no place of its own. */
+/* The kind of a key's value, and where a draft keeps it. KIND_OTHER: a draft does not keep it. */
 static enum kind key_kind(uint8_t key, size_t *place) {
     switch (key) {
     case KEY_ADDR: *place = offsetof(struct event_draft, event.address); return KIND_INTEGER;
@@ -117,7 +117,7 @@ static const uint8_t *value_take(struct machine *machine, uint8_t key, const uin
 
 /* ---- the recipe ---- */
 
-/* The opcode of an integer is recognised together with its key. False: the value is not an integer. */
+/* Makes a step that recognises the opcode of an integer together with its key. False: the value is not an integer. */
 static bool step_learn_integer(struct event_step *step, const uint8_t *p) {
     if (!integer_form(p + step->key_nbytes, &step->form))
         return false;
@@ -129,7 +129,8 @@ static bool step_learn_integer(struct event_step *step, const uint8_t *p) {
     return true;
 }
 
-/* So is a short text: "N/A" comes with every event of a program that is not compiled. */
+/* Makes a step that recognises a short text together with its key: every event of a program that is not compiled has
+ * the text "N/A". */
 static void step_learn_text(struct machine *machine, struct event_step *step, const uint8_t *p) {
     const uint8_t *value = p + step->key_nbytes;
     if (*value == 'h' || *value == 'j')
@@ -143,7 +144,7 @@ static void step_learn_text(struct machine *machine, struct event_step *step, co
     step->text = load_u64(value) & step->form.mask;
 }
 
-/* The pair at `p` becomes step `n`. False: no known key, or one that the event has already. */
+/* Makes step `n` of the pair at `p`. False: the key is not known, or the event has it already. */
 static bool step_learn(struct machine *machine, const uint8_t *p, uint32_t n) {
     struct event_recipe *recipe = &machine->event_recipe;
     struct dict_step key;
@@ -171,7 +172,7 @@ static bool step_learn(struct machine *machine, const uint8_t *p, uint32_t n) {
     return true;
 }
 
-/* The pair at `p`, if it is not written as in step `n`: another kind of value, or another key. */
+/* Reads the pair at `p`, which is not written as in step `n`: its value or its key is another. */
 static const uint8_t *pair_take_other(struct machine *machine, const uint8_t *p, uint32_t n,
                                       struct event_draft *draft) {
     const struct event_recipe *recipe = &machine->event_recipe;
@@ -187,7 +188,7 @@ static inline bool text_follow(struct machine *machine, const struct event_step 
            memo_append(machine, VALUE_STRING, step->string);
 }
 
-/* The pair at `p`, written as in `step`; NULL: it is not, or an error. */
+/* Reads the pair at `p`, if it is written as in `step`. NULL: it is not, or an error. */
 static inline const uint8_t *pair_follow(struct machine *machine, const uint8_t *p, struct event_step *step,
                                          struct event_draft *draft) {
     uint64_t bits, other = load_u64(p) ^ step->opcodes;
@@ -275,7 +276,8 @@ void layouts_forget(struct machine *machine) {
     layouts->row[0].mask[0] = 1; /* 0 is no EMPTY_DICT, so no event has this layout */
 }
 
-/* One layout was guessed and another found: from now on the first byte in which they differ decides. */
+/* The layout that was guessed is not the one that was found. From now on the first byte in which the two differ
+ * chooses between them. */
 static void layouts_tell_apart(struct event_layouts *layouts, uint32_t guessed, uint32_t found) {
     const struct event_layout *a = &layouts->row[guessed], *b = &layouts->row[found];
     uint32_t at = 0;
@@ -293,7 +295,7 @@ static inline const struct event_layout *layout_guess(const struct machine *mach
     return &machine->layouts.row[machine->layouts.guess[p[machine->layouts.guess_at]]];
 }
 
-/* The layout of the event at `p` among all that are known. NULL: none of them. */
+/* Searches all known layouts for that of the event at `p`. NULL: it has none of them. */
 static const struct event_layout *layout_find(struct machine *machine, const uint8_t *p) {
     struct event_layouts *layouts = &machine->layouts;
     for (uint32_t i = 0; i < layouts->count; i++)
@@ -304,8 +306,8 @@ static const struct event_layout *layout_find(struct machine *machine, const uin
     return NULL;
 }
 
-/* The event at `p`, which has this layout, up to its SETITEMS. NULL: its action or its frames are something else, the memo
- * must grow, or an error. */
+/* Reads the event at `p`, which has this layout, up to its SETITEMS. NULL: its action or its frames do not fit the
+ * layout, the memo must grow, or an error. */
 static inline const uint8_t *layout_take(struct machine *machine, const struct event_layout *layout,
                                          const uint8_t *p, const struct recorder *recorder,
                                          struct event_draft *draft) {
@@ -359,7 +361,7 @@ static bool layout_add(struct event_layout *layout, const struct event_step *ste
     return step->kind != KIND_OTHER;
 }
 
-/* Counts an event that was not read by a layout. False: too many were not, and so nothing is to be learnt from this one. */
+/* Counts an event that no layout fits. False: too many of the events fit none, so learning this one would not pay. */
 static bool layouts_miss(struct machine *machine) {
     enum { MISSES_AT_FIRST = 64, EVENTS_PER_MISS = 4 };
     struct event_layouts *layouts = &machine->layouts;
@@ -370,7 +372,7 @@ static bool layouts_miss(struct machine *machine) {
     return few;
 }
 
-/* Learns how the event at `p` is written, which the recipe has just read. */
+/* Learns the layout of the event at `p`, which was just read by the recipe. */
 static void layout_learn(struct machine *machine, const uint8_t *p, const struct event_draft *draft) {
     enum { LONGEST_PAIR = 5 + 10 };
     struct event_layouts *layouts = &machine->layouts;

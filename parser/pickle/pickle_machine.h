@@ -98,8 +98,9 @@ struct event_draft {
 enum { LAYOUT_NBYTES = 96, LAYOUT_NUMBERS = 6, LAYOUT_MEMO = 4, MAX_LAYOUTS = 8 };
 
 /*
- * The bytes of an event up to its frames, which come last, or its SETITEMS. If the opcodes, keys and texts of another event are the
- * same at the same places, one comparison recognises it, and only its numbers, its action and its frames are read.
+ * The bytes of an event up to its frames, which come last, or up to its SETITEMS. If the opcodes, keys and texts of
+ * another event are the same at the same places, one comparison recognises it, and only its numbers, its action and
+ * its frames are read.
  */
 struct event_layout {
     uint8_t fixed[LAYOUT_NBYTES], mask[LAYOUT_NBYTES]; /* `mask` is 0 where events may differ, else 0xFF */
@@ -114,8 +115,8 @@ struct event_layout {
     bool has_frames;
 };
 
-/* Which layout an event has is guessed by one of its bytes: by the first in which the last two layouts differed that were mistaken
- * for each other. Mostly that is the opcode of the size. */
+/* The layouts that are known. One byte of an event decides which of them is tried first. When the guess is wrong, that
+ * byte becomes the first in which the guessed layout and the right one differ: mostly the opcode of the size. */
 struct event_layouts {
     struct event_layout row[MAX_LAYOUTS];
     uint8_t guess[256]; /* a row, by the byte at `guess_at` */

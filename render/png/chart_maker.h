@@ -95,10 +95,10 @@ int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment);
 void chart_tick_text(const struct ticks *ticks, uint64_t top, uint32_t i, char *text, size_t capacity);
 
 /*
- * chart_groups.c: the groups of the legend, which are call sites or keys of another colouring. Finds the groups of what is alive at the input's moment. By call site (analysis/compare/site_parts.h) they come by
- * falling bytes. In other colourings a group is a raster_key, kept as its `site`; then every key that the window shows
- * is listed, also with 0 bytes. Allocations that the filter takes out are in no group. Does not read the input's
- * groups. False: no memory.
+ * chart_groups.c: finds the groups of the legend among what is alive at the input's moment. Call sites
+ * (analysis/compare/site_parts.h) come by falling bytes. In other colourings a group is a raster_key, kept as its
+ * `site`, and every key that the window shows is listed, also with 0 bytes. Allocations that the filter takes out are
+ * in no group. Does not read the input's groups. False: no memory.
  */
 bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                        struct group **groups, uint32_t *n_groups);

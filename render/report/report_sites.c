@@ -65,8 +65,8 @@ static const char *branches_text(struct sheet *sheet, const struct tree *tree, c
                         format_count(node->n_children - shown).text);
 }
 
-/* Writes "block.py:31 forward ← 81 % trainer.py:40 step, 19 % eval.py:12 run": outwards as long as there is one caller,
- * then all callers with the share of the site's bytes that each holds. */
+/* Writes "block.py:31 forward ← 81 % trainer.py:40 step, 19 % eval.py:12 run": outwards as long as there is one
+ * caller, then all callers with the share of the site's bytes that each holds. */
 static const char *report_callers_text(struct sheet *sheet, const struct report_callers *callers,
                                        const struct trace *trace, uint32_t site) {
     const struct tree *tree = &callers->tree;
