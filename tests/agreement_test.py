@@ -32,7 +32,7 @@ def devices(*words):
 
 
 def figures(text, pattern):
-    """The sizes that stand where the pattern has them, as (bytes, one of the last digit)."""
+    """The sizes that the pattern's groups match, as (bytes, bytes of one unit of the last digit printed)."""
     found = []
     for number, unit in re.findall(pattern, text):
         digits = number.replace(",", "")
@@ -103,7 +103,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual(plan["budget"]["bytes"], whatif["budget"]["at_least_bytes"])
 
     def fits(self, whatif, plan):
-        """A setting that plan says is served does not fail in whatif; one that it says is not fails there in an order."""
+        """A setting that plan calls served never fails in whatif; one that plan calls not served fails there."""
         scenarios = {one["name"]: one for one in whatif["scenarios"]}
         rows = {"recorded": plan["fits"], **{one["id"].removeprefix("settings:"): one["fits"] for one in plan["changes"] if one["id"].startswith("settings:")}}
         for name, fits in rows.items():
@@ -115,7 +115,7 @@ class Agreement(unittest.TestCase):
                 self.assertLessEqual(one["live_peak_bytes_max"], plan["budget"]["used_bytes"], one)
 
     def plan_said(self, path, report, plan):
-        """The plan's sentence is the same wherever it stands."""
+        """Every output prints the same sentence for the plan."""
         advice = {each["code"]: each["text"] for each in report["oom_details"][-1]["advice"]}
         self.assertEqual(plan["answer"] and plan["answer"] + ".", advice.get("plan"))
         if plan["answer"]:
@@ -125,7 +125,8 @@ class Agreement(unittest.TestCase):
                 self.assertIn(" ".join(plan["answer"].split()), text)
 
     def lacking(self, path, report, whatif, plan):
-        """Of what was short there is one figure: what is asked for beyond the most that there was."""
+        """All outputs agree on how much was short: the rounded peak of the requests minus the largest possible
+        budget."""
         lacking, most = whatif["lacking"], plan["budget"]["at_most_bytes"]
         advice = " ".join(each["text"] for each in report["oom_details"][-1]["advice"])
         said = figures(advice, rf"would have been {FIGURE} short")
@@ -140,7 +141,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual(bool(said), bool(more), (said, more))
         for bytes_said, digit in said + more:
             self.assertLessEqual(abs(bytes_said - short), digit, (said, more, short))
-        # A setting would have needed so much more: the same figure, told of the same setting.
+        # Sentences that say how much more a setting would have needed give whatif's figure.
         for text in (advice, own):
             for bytes_said, digit in figures(text, rf"{FIGURE} more than (?:there was|the [\d.,]+ [GM]iB that the process had at most)"):
                 self.assertLessEqual(abs(bytes_said - lacking["bytes"]), digit, text)

@@ -1,4 +1,4 @@
-"""Shared by the tests of the allocator's model and of strata whatif: runs of the program."""
+"""Functions that run the program, shared by the tests of the allocator's model and of strata whatif."""
 
 import json
 import os

@@ -6,7 +6,7 @@ this file implements them a second time, in plain Python, from PyTorch's source.
     run.snapshot()         what torch.cuda.memory._snapshot() would return
     run.states             [(event, segments, blocks)]: the truth at some moments
 
-Not run by itself; allocator_test.py does.
+allocator_test.py imports this file.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from simulator.allocator import (MIN_BLOCK, MIN_LARGE, ROUND_LARGE, SMALL_BUFFER
 from simulator import allocator as simulated  # noqa: E402
 
 MIB = 1 << 20
-NEVER = 1 << 40  # more than any program here asks for
+NEVER = 1 << 40  # more bytes than any program here requests
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ class Settings:
         return parts
 
     def dump(self):
-        """What a snapshot says of them."""
+        """The settings as a snapshot records them."""
         return {"PYTORCH_CUDA_ALLOC_CONF": ",".join(self.conf()), "max_split_size": self.max_split * MIB or -1,
                 "garbage_collection_threshold": self.collect, "expandable_segments": self.expandable,
                 "roundup_power2_divisions": {str(1 << i): self.roundup for i in range(16)}}
@@ -139,7 +139,8 @@ class Configured(Allocator):
             simulated.segment_size = before
 
     def _reserve(self, pool, stream):
-        """Address space is that of the device, of which the capacity is a part."""
+        """Expandable segments reserve address space as large as the device, whatever the capacity of this process
+        is."""
         before, simulated.LARGE_BUFFER = simulated.LARGE_BUFFER, self.settings.large * MIB
         capacity, self.capacity = self.capacity, NEVER
         try:
@@ -212,7 +213,7 @@ class Configured(Allocator):
 
 
 class Program:
-    """Requests that do not depend on what the allocator makes of them."""
+    """A sequence of requests that does not depend on the allocator's answers."""
 
     def __init__(self, dice, length=400, pools=False):
         self.ops, live, number = [], [], 0
@@ -248,13 +249,13 @@ def frame(name, line):
 
 
 class Run:
-    """A program run under settings, and what is recorded of it from `begin` on."""
+    """Runs a program under settings and records it from operation `begin` on."""
 
     def __init__(self, program, settings, capacity=NEVER, limit=0, reuse=True, begin=0, pool_ids=False, states=(),
                  empties=None):
         self.settings, self.events, self.states, self.pool_ids = settings, [], [], pool_ids
         self.recording = False
-        self.released = []  # of each call of empty_cache, whether it gave anything back
+        self.released = []  # for each call of empty_cache: did it give anything back?
         self.oom = False
         self.allocator = Configured(self.record, settings, capacity, limit, reuse)
         self.pools = {i: self.allocator.private_pool((0, i)) for i in (1, 2)}

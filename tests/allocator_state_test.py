@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Segments and blocks at random events, compared with a plain replay of the file, and what must hold of them in any state."""
+"""Segments and blocks at random events: compared with a plain replay of the file, and checked for what holds in every
+state."""
 
 import os
 import random
@@ -13,15 +14,15 @@ from allocator_test import CORPUS, answer, run, whatif
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 STATE_DUMP = os.environ["STATE_DUMP"]
-CHOSEN = 12  # events of each device
-LARGEST = 8 << 20  # bytes of a file of the corpus
+CHOSEN = 12  # events that are looked at for each device
+LARGEST = 8 << 20  # bytes; larger files of the corpus are left out
 
-# Files that say of one place what they deny at another, as their manifest tells.
+# Files that contradict themselves, according to their manifest.
 CONTRADICT = {"segments_mismatch_trace.pickle", "streams_compile_context.pickle"}
 
 
 def states(path, ordinal, events):
-    """event -> (segments, blocks), as strata tells them, both by address."""
+    """{event: (segments, blocks)} from strata, both in order of address."""
     dump = subprocess.run([STATE_DUMP, "--blocks", path, str(ordinal), *map(str, events)], capture_output=True)
     if dump.returncode != 0:
         raise AssertionError(dump.stderr.decode())
@@ -56,7 +57,7 @@ class States(unittest.TestCase):
             self.assertLessEqual(address + size, other)
 
     def check_file(self, path):
-        """How many states were looked at."""
+        """Checks the file at random events; returns how many states it checked."""
         refused = {device["device"] for device in answer("report", "--json", path)["devices"]
                    if not device["fragmentation_at"]}
         count = 0
@@ -87,14 +88,14 @@ class States(unittest.TestCase):
                 continue
             try:
                 replay.read_devices(path)
-            except Exception:  # what CPython's unpickler cannot read is the business of other tests
+            except Exception:  # other tests cover files that CPython's unpickler cannot read
                 continue
             count += self.check_file(path)
         self.assertGreater(count, 200)
 
 
 class MapOfTheReport(unittest.TestCase):
-    """The rows of characters in the section on fragmentation."""
+    """The map in the section on fragmentation, which is drawn with characters."""
 
     WIDTH, ROWS = 48, 6
 
@@ -137,7 +138,7 @@ class MapOfTheReport(unittest.TestCase):
 
 @unittest.skipUnless(os.environ.get("STRATA_CORPUS"), "skipped: no corpus")
 class Retries(unittest.TestCase):
-    """Told nothing but a number of bytes, the model retries where the recording did."""
+    """Given only the budget in bytes, the model retries where the recording did."""
 
     def test_a_recorded_retry_happens_within_its_bounds_and_not_above(self):
         path = CORPUS / "flush_before_request.pickle"

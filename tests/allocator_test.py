@@ -127,11 +127,12 @@ class Corpus(unittest.TestCase):
             self.assertAlmostEqual(smallest, scenarios[name]["smallest_budget_bytes"] / GIB, delta=0.01)
 
     def test_what_is_lacking(self):
-        """The scenario of the lowest peak on an unlimited device (84.90 GiB) is not that of the lowest budget."""
+        """The scenario with the lowest peak on an unlimited device (84.90 GiB) differs from the one that needs the
+        lowest budget."""
         lacking = whatif(CORPUS / "oom_expandable_4dev.pickle", 1)[0]["lacking"]
         least = (lacking["budget_bytes"] + lacking["bytes"]) / GIB
         self.assertLessEqual(83.23, least)
-        self.assertLessEqual(least, 83.37)  # that of the recorded settings
+        self.assertLessEqual(least, 83.37)  # the budget that the recorded settings need
         self.assertAlmostEqual(83.23, (lacking["budget_bytes"] + lacking["at_least_bytes"]) / GIB, delta=0.01)
 
     def test_the_same_program_without_its_setting(self):
@@ -147,7 +148,8 @@ class Corpus(unittest.TestCase):
 
 class Advice(unittest.TestCase):
     def test_expandable_segments_are_judged_by_the_model(self):
-        """The rule of thumb said that 30.9 MiB would be left to save; the request fits from 8.107 GiB on."""
+        """An old rule of thumb said that expandable segments would leave 30.9 MiB to save. In truth the request needs
+        8.107 GiB."""
         details = answer("report", "--json", SAMPLES / "oom.pickle")["devices"][0]["oom_details"][0]
         texts = {advice["code"]: advice["text"] for advice in details["advice"]}
         self.assertIn("110.1 MiB more than there was", texts["enable_expandable_segments"])
@@ -158,7 +160,7 @@ class Advice(unittest.TestCase):
 
 
 class Gap(unittest.TestCase):
-    """What is reserved and not in use has causes that add up to it."""
+    """The causes of the reserved bytes that are not in use add up to them."""
 
     def check(self, path):
         for device in answer("report", "--json", path)["devices"]:
@@ -184,7 +186,8 @@ class Gap(unittest.TestCase):
 
     @staticmethod
     def most_reserved(device):
-        """The first event of the maximum, or the next, where that is the allocation for which it was reserved."""
+        """The event of the highest reserved bytes; the next event if that is the allocation which the segment was
+        reserved for."""
         event = device.reserved.index(max(device.reserved)) - 1
         segment, *later = device.events[event:event + 2] if event >= 0 else [{}]
         meets = [later["addr"] < segment["addr"] + segment["size"] and segment["addr"] < later["addr"] + later["size"]
@@ -204,7 +207,7 @@ class Gap(unittest.TestCase):
         self.assertGreater(moved, 15)
 
     def test_a_segment_that_nothing_follows(self):
-        """Where the next event allocates elsewhere, or does not allocate, what was reserved last is not in use."""
+        """A new segment counts as unused if the next event allocates elsewhere or does not allocate."""
         whole, half = 4 << 20, 2 << 20
         first = [{"action": "segment_alloc", "addr": whole, "size": whole}, {"action": "alloc", "addr": whole, "size": half}]
         second = {"action": "segment_alloc", "addr": 8 * whole, "size": whole}
@@ -231,7 +234,7 @@ class Gap(unittest.TestCase):
                     self.assertEqual(status, json.loads(done.stdout)["files"][0]["rules"][0]["status"])
 
     def test_events_that_tell_what_is_reserved_after_them(self):
-        """A profiler's trace: what was reserved is in use with the same event, and the next may reserve less."""
+        """In a profiler's trace one event both reserves and allocates, and the next event may reserve less."""
         memory = [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1000 + 10 * i,
                    "args": {"Device Type": 1, "Device Id": 0, "Addr": (2 * i + 1) << 20, "Bytes": 1 << 20,
                             "Total Allocated": (i + 1) << 20, "Total Reserved": reserved << 20}}
@@ -250,7 +253,7 @@ class Control(unittest.TestCase):
     """The simulator's allocator runs random programs under random settings; ours must say the same of its recordings."""
 
     def test_the_control_knows_published_figures(self):
-        """PyTorch's PR 193400: a loop whose large blocks find no place."""
+        """PyTorch's PR 193400: a loop whose large blocks never fit into free ones."""
         for settings, reserved in ((Settings(max_split=128, expandable=True), (220, 2980, 5760, 8520, 11300, 14060)),
                                    (Settings(expandable=True), (220, 260, 300, 340, 380, 420)),
                                    (Settings(), (222, 262, 302, 342, 382, 422)),
@@ -290,7 +293,8 @@ class Control(unittest.TestCase):
 
     @staticmethod
     def known(state, late):
-        """Of a block that is older than the recording nothing tells that it waits, before it is freed."""
+        """The state as the recording shows it: no event tells that an older block waits for a stream, so it counts as
+        allocated."""
         segments, blocks = state
         return segments, [(address, size, "allocated" if late and kind == "waiting" else kind, requested)
                           for address, size, kind, requested in blocks]
@@ -313,7 +317,8 @@ class Control(unittest.TestCase):
             capacity = dice.choice((NEVER, 300 << 20, 600 << 20, 1 << 30))
             begin = dice.choice((0, 0, len(program.ops) // 2))
             states = {dice.randrange(len(program.ops)) for _ in range(4)}
-            # Without their names in the events, private pools that gave segments back are not told from the others.
+            # If events do not name pools, Strata cannot tell which segments that were given back belonged to a private
+            # pool.
             pool_ids = dice.random() < 0.5 or settings.max_split != 0
             run = Run(program, settings, capacity, limit=capacity if capacity != NEVER else 1 << 30, begin=begin,
                       pool_ids=pool_ids, states=states)
@@ -325,7 +330,7 @@ class Control(unittest.TestCase):
             with self.subTest(seed=seed, settings=settings, begin=begin), tempfile.TemporaryDirectory() as folder:
                 path = self.recorded(run, folder)
                 device = answer("report", "--json", path)["devices"][0]
-                # The rest of a large block that is older than the recording is not known where it is freed in it.
+                # The remainder of a large block that is older than the recording is unknown once the block is freed.
                 rests = begin != 0 and not settings.expandable and device["replay"]["grade"] != "exact"
                 kinds["unknown"] += rests
                 if not rests:
@@ -361,7 +366,8 @@ class Control(unittest.TestCase):
 
 
 class Packing(unittest.TestCase):
-    """The least of six packings that know every lifetime: three orders, and the tightest gap or the lowest one."""
+    """The lowest of six packings that know every lifetime: three orders, each into the tightest or into the lowest
+    gap."""
 
     KEYS = (lambda size, birth, death: size, lambda size, birth, death: (size >> 9) * (death - birth),
             lambda size, birth, death: death - birth)

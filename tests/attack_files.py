@@ -1,5 +1,5 @@
-"""Hostile files: pickles, archives, JSON and text. Some are small and expand to much, some contradict themselves, some say what no
-program would write. All of them are generated here."""
+"""Hostile files: pickles, archives, JSON and text. Some are small and expand enormously, some contradict themselves,
+some hold values that no program would write. This file generates all of them."""
 
 import gzip
 import io
@@ -34,7 +34,7 @@ def chain(n, **more):
 
 
 def itself():
-    """Lists and dicts that hold themselves, in every place."""
+    """A snapshot in which lists and dicts contain themselves, at every level."""
     frames, trace, whole = [], [], snapshot([])
     frames.append(frames)
     trace += [event(frames=frames), trace]

@@ -25,11 +25,11 @@ STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SEEDS = ROOT / "tests" / "fuzz" / "seeds"
 SANITIZED = "asan" in STRATA
 ALL = "all" in sys.argv[1:]
-PART = 20  # every so many
+PART = 20  # without `all`, every 20th file is taken
 TIMEOUT_S = 180
 MEMORY_NBYTES = 2 << 30
 
-# Words of a command line over AT, beside GOOD, and whether what it prints is JSON.
+# Command lines: AT stands for the hostile file, GOOD for a healthy one.
 VERBS = {
     "report": ["report", "AT"],
     "markdown": ["report", "--markdown", "AT", "--top=0", "--group=stack"],
@@ -52,7 +52,7 @@ VERBS = {
 
 
 def seeds():
-    """What fuzzers of whole files found, and start from."""
+    """The seeds and findings of the fuzzers that read whole files."""
     for target in ("pickle", "json", "container", "log"):
         for path in sorted((SEEDS / target).iterdir()):
             yield f"{target}_{path.name}", path.read_bytes()
@@ -82,7 +82,7 @@ class Attacks(unittest.TestCase):
             return self.fail("does not end")
 
     def told(self, done, codes):
-        """Nothing but our own lines, which steer no terminal; never a signal or a sanitizer's word."""
+        """Standard error holds only lines of ours without control characters; no signal and no sanitizer's report."""
         text = done.stderr.decode()
         self.assertIn(done.returncode, codes, text[-2000:])
         self.assertRegex(text, r"\A(strata: [^\n]*\n)*\Z")
@@ -104,12 +104,13 @@ class Attacks(unittest.TestCase):
                     for made in self.folder.glob("x.*"):
                         self.assertEqual(done.returncode, 0)
                         made.unlink()
-            for verbs in (("report", "markdown", "json", "filtered"), ("png", "map", "html", "trace_plot")):  # nothing to show is no picture
+            # A recording with nothing to draw gives no picture.
+            for verbs in (("report", "markdown", "json", "filtered"), ("png", "map", "html", "trace_plot")):
                 with self.subTest(file=name, verbs=verbs):
                     self.assertEqual(len({codes.get(verb) for verb in verbs}), 1, codes)
 
     def test_batch(self):
-        """All of them in one folder, with one that is good."""
+        """All hostile files in one folder with a healthy one."""
         dumps = self.folder / "dumps"
         dumps.mkdir()
         for number, (name, data) in enumerate(files()):

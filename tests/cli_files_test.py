@@ -56,7 +56,7 @@ class Inputs(Case):
         self.assertEqual(self.files(), ["cut.pickle"])
 
     def test_truncated_behind_an_event(self):
-        """What was read before the cut is used, and the report says that there was more."""
+        """The part before the cut is used, and the report says that the file was cut off."""
         whole = pickle.dumps(snapshot(events_of([1024, 2048])), protocol=4)
         self.write("cut.pickle", whole[:-1])
         done = self.expect(0, "report", "--json", "cut.pickle")
@@ -198,7 +198,7 @@ class Outputs(Case):
         self.expect(1, "html", "-f", "page.html", says="is the input itself")
         self.write("other.pickle", before)
         self.write("other.html", before)
-        for name in ("soft.html", "hard.html", "other.html"):  # neither of two inputs
+        for name in ("soft.html", "hard.html", "other.html"):  # the output is neither of the two inputs
             self.expect(1, "diff", "-f", "s.pickle", "other.html", "-o", name, says="is the input itself")
         for name in ("s.pickle", "other.pickle"):
             self.expect(2, "diff", "-f", "s.pickle", "other.pickle", "-o", name, says="does not say what to write")

@@ -14,7 +14,7 @@ from fingerprint import xxh128  # noqa: E402
 
 
 def idat(png):
-    """The compressed pixels of a PNG."""
+    """The decompressed pixels of a PNG."""
     at, pixels = 8, b""
     while at < len(png):
         (length,) = struct.unpack(">I", png[at:at + 4])

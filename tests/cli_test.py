@@ -196,7 +196,7 @@ class Usage(Case):
         self.assertEqual(result.stdout, b"")
 
     def flags(self, *words):
-        """What a picture says of the options that it was made with."""
+        """The text in a picture that names the options that it was made with."""
         png = self.expect(0, "png", "-qo", "-", *words, "s.pickle").stdout
         return png.split(b"strata:flags\0", 1)[1].split(b"strata:plot")[0][:1100]
 
@@ -229,7 +229,7 @@ class Usage(Case):
 
 
 class Sizes(Case):
-    """The limit that is named when memory does not suffice shows how a size was understood."""
+    """When memory does not suffice, the message names the limit, which shows how the program understood the size."""
 
     def test_units(self):
         self.write("s.pickle", snapshot(events_of([1024])))
@@ -261,7 +261,7 @@ class Sizes(Case):
 
 
 class Talk(Case):
-    """What is said on standard error, and when."""
+    """Messages on standard error, and when they appear."""
 
     def on_terminal(self, *words, data=None, environment=None):
         """Runs with a terminal as standard error; feeds `data` slowly. Returns the exit code and what was shown."""
@@ -283,7 +283,7 @@ class Talk(Case):
             ready, _, _ = select.select([master], [], [], TIMEOUT_S)
             try:
                 chunk = os.read(master, 65536) if ready else b""
-            except OSError:  # the other side has gone
+            except OSError:  # the other end is closed
                 break
             if not chunk:
                 break

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pages and sidecars of older versions stay readable.
 
-tests/compat/VERSION/ holds what that version made of samples/oom.pickle (a copy named rank0.pickle).
+tests/compat/VERSION/ holds the files that this version made from samples/oom.pickle (a copy named rank0.pickle).
 Environment: STRATA, path of the program (default: build/release/strata).
 """
 
@@ -71,7 +71,7 @@ class Page(Case):
 
 
 class Sidecar(Case):
-    """The sidecar is of a file whose size and time of change the copy here has too."""
+    """The copy gets the size and the time of change that the sidecar has noted."""
 
     def setUp(self):
         super().setUp()
@@ -105,7 +105,7 @@ class Sidecar(Case):
 
 
 def load_tests(loader, _tests, _pattern):
-    """Each case with the files of each version."""
+    """The cases again, with the files of each version."""
     suite = unittest.TestSuite()
     for files in sorted((HERE / "compat").iterdir()):
         version = files.name.removeprefix("v")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CMake configures the program without the packages that only tests need; it turns off those tests, and says so."""
+"""Without the packages that only tests need, CMake configures the program, turns those tests off and says so."""
 
 import os
 import pathlib
@@ -33,7 +33,7 @@ class Configure(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def configure(self, name, *words, **more):
-        """The names of tests, and what is said of those that are off."""
+        """The names of the tests, and the messages about tests that are off."""
         build = self.folder / name
         told = run("cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DSTRATA_TESTS=ON", *words, **more)
         off = {name.strip(): reason for names, reason in re.findall(r"-- Tests off: (.+), because (.+)", told) for name in names.split(", ")}

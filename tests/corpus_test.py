@@ -3,7 +3,7 @@
 
     STRATA=path/to/strata [STRATA_CORPUS=folder with MANIFEST.json] corpus_test.py
 
-The manifest of the corpus holds figures that an independent reader computed; samples are compared with replay.py.
+The manifest of the corpus holds figures from an independent reader; samples are compared with replay.py.
 """
 
 import gzip
@@ -38,7 +38,7 @@ class FigureTest(unittest.TestCase):
     maxDiff = 2000
 
     def check(self, wanted, got):
-        """Every figure of `wanted`, in a device's object of the report."""
+        """Compares every figure of `wanted` with a device's object in the report."""
         self.assertEqual(wanted, {name: got.get(name) for name in wanted})
 
     def check_replay(self, path):
@@ -72,12 +72,12 @@ class CorpusTest(FigureTest):
         self.assertGreaterEqual(checked, 19)
 
     def test_segments_without_a_trace(self):
-        """A root list, as torch 1.13 and torch.cuda.memory_snapshot() give it."""
+        """A snapshot whose root is a list, as torch 1.13 and torch.cuda.memory_snapshot() return it."""
         self.check_replay(pathlib.Path(CORPUS, "segments_list_root.pkl"))
 
 
 def is_snapshot(path):
-    """Can the plain reader make sense of it? Samples of other kinds, and broken ones, are for other tests."""
+    """Can the plain reader read the file? Other tests cover samples of other kinds and broken ones."""
     try:
         snapshot = replay.read_snapshot(path)
         return "traceEvents" not in snapshot and isinstance(snapshot.get("device_traces", []), list)

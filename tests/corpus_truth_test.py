@@ -3,8 +3,8 @@
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump STRATA_CORPUS=folder corpus_truth_test.py [WORD]
 
-TRUTH is written by hand. The test also plants leaks in real recordings: one call site of the forward side is never freed again,
-and it alone must be named.
+TRUTH is written by hand. The test also plants leaks in real recordings: it removes the frees of one call site of the
+forward, and only that site must be named.
 """
 
 import collections
@@ -27,16 +27,16 @@ MIB = 1 << 20
 
 @dataclasses.dataclass
 class Truth:
-    """Of one device. What is None is not asked."""
+    """What is true of one device; None is not compared."""
 
-    steps: tuple = None  # numbers of turns that are right
+    steps: tuple = None  # possible numbers of turns
     growth: str = None
     loud: dict = dataclasses.field(default_factory=dict)  # kind of high or medium severity -> (site or None, facts)
     said: dict = dataclasses.field(default_factory=dict)  # the same, of any severity
     may: tuple = ()  # kinds that are true too, whatever their severity
     at_peak: dict = None  # category -> (least, most) MiB at the peak
     born: dict = None  # (part of the stack, category) -> how many allocations of the recording, (least, most)
-    wrong: str = None  # what Strata is known to get wrong; the table is right, and this line goes when Strata is
+    wrong: str = None  # known errors of Strata; the table is right, and the entry goes when Strata is right
 
 
 def facts(**wanted):
@@ -64,11 +64,11 @@ TRUTH = {
     # the previous output lies in the peak, but dropping it saves only 11 MiB
     "forward_20_times_output_held.pickle": {0: Truth(
         steps=(25,), said={"held_over": ("toy_model.py:77 forward", facts(saves=(0, 12 * MIB)))})},
-    # one step; its gradients stand in the picture but not at the peak
+    # one step; its gradients are in the picture but not at the peak
     "gradients_not_at_the_peak.pickle": {0: Truth(steps=(0, 1), growth="too_short",
-                                                  # zero_grad is called behind the forward
+                                                  # zero_grad is called after the forward
                                                   loud={"gradients_kept": (None, facts(saves=(3500 * MIB, 3700 * MIB)))},
-                                                  # 327, and the loss's, which waits for them
+                                                  # 327 allocations, and the loss's, which waits for them
                                                   born={("", "gradient"): (327, 329)})},
     # one forward pass of 24 layers
     "library_lines_einops.pickle": {0: Truth(steps=(0,), growth="too_short")},
@@ -218,7 +218,8 @@ class CorpusTruth(unittest.TestCase):
 
 
 def sites_of(allocations):
-    """The lines that may stand for them: which of a stack's is a user's, and which a library's, is for other tests."""
+    """The lines that may be named for these stacks; other tests check which frame is the user's and which a
+    library's."""
     return {f"{frame['filename'].replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}"
             for allocation in allocations for frame in allocation.frames if frame["filename"].endswith(".py")}
 
@@ -229,13 +230,14 @@ def is_forward_side(frames):
 
 
 def place_of(frames):
-    """What lies inside of the model: a warm-up loop and a measured loop call it from two lines."""
+    """The frames inside of the model, because a warm-up loop and a measured loop call it from two lines."""
     calls = [depth for depth, frame in enumerate(frames) if frame["name"] in ("forward", "_call_impl", "_wrapped_call_impl")]
     return tuple(replay.frame_key(frame) for frame in frames[:calls[-1] if calls else None])
 
 
 def candidates(device, turns):
-    """Places of the forward side that come in every turn and die in it, by their first coming: [(frames, allocations)]"""
+    """Call sites of the forward that allocate in every turn and free in the same turn, in order of appearance:
+    [(frames, allocations)]"""
     stacks = collections.defaultdict(list)
     for allocation in sorted(device.allocations, key=lambda allocation: allocation.birth):
         if allocation.birth > 0 and is_forward_side(allocation.frames) and sites_of([allocation]):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""strata diff on pairs of generated training runs; the second run has one planted change. Strata must name that cause first, and the
-differences of all call sites must add up to the difference of the totals, to the byte. An independent replay computes the
-sums again.
+"""strata diff on pairs of generated training runs; the second run has one planted change. Strata must name that change
+first, and the differences of all call sites must add up to the difference of the totals, to the byte. An independent
+replay computes the sums again.
 
     STRATA=path/to/strata diff_test.py [PAIRS]
 """
@@ -58,7 +58,7 @@ class Site:
 
 
 def program_of(rng):
-    """Call sites of a model: several lines of several files, each with what its memory is for."""
+    """Call sites of a model: several lines of several files, each with the category of its memory."""
     sites, files = [], rng.sample(("attention", "mlp", "norm", "embed", "rotary", "router", "head", "conv"), rng.randint(3, 5))
     for file in files:
         line = rng.randint(20, 60)
@@ -119,8 +119,8 @@ class Run:
             self.free(new)
 
     def write(self, path, skipped, older=()):
-        """Without the first `skipped` events: what they allocated is older than the recording. `older` was there before the
-        program began, and only the blocks at the end tell of it."""
+        """The snapshot without its first `skipped` events; their allocations become older than the recording. `older`
+        existed before the program began, and only the final blocks show it."""
         for i, event in enumerate(self.events):
             event["time_us"] = 1_700_000_000_000_000 + 10 * i
         with open(path, "wb") as file:
@@ -203,7 +203,7 @@ class Pair:
                     "sites are not in order")
 
     def check_sites(self):
-        """What a plain replay says of both peaks."""
+        """Both peaks, from a plain replay."""
         for letter, path in zip("ab", self.paths):
             (device,) = replay.read_devices(path)
             peak = device.curve.index(max(device.curve))
@@ -281,7 +281,7 @@ class Halved(Ledger):
     """The same program in a data type of half the width; token ids stay numbers."""
 
     def malloc(self, nbytes, *rest, **named):
-        whole = self.role == "input" or self.now.kind == "optimizer"  # it copies what is halved
+        whole = self.role == "input" or self.now.kind == "optimizer"  # a copy of memory that is halved
         return super().malloc(nbytes if whole else max(1, nbytes // 2), *rest, **named)
 
 
@@ -291,7 +291,7 @@ def trained(program):
 
 
 class OneCause(unittest.TestCase):
-    """One change of a program is one cause, which comes first and is called what it is, in every style of stacks."""
+    """One change of a program is reported as one cause, first and by its right name, in every style of stacks."""
 
     def each(self, change, **fields):
         """(style, difference of the plain program and the changed one)."""
@@ -323,7 +323,7 @@ class OneCause(unittest.TestCase):
             self.assertNotIn("data type", " ".join(each["title"] for each in document["causes"]))
 
     def test_a_sequence_is_one_cause(self):
-        """What grows by the square of its length follows from it."""
+        """A tensor that grows with the square of the sequence length is explained by that length."""
         def longer(program):
             program.resize(tokens=256)
             trained(program)
@@ -410,7 +410,7 @@ class Operands(unittest.TestCase):
         self.identity(document)
 
     def test_several_as_a_table(self):
-        """The table comes first, a row for each, with the figures of each difference alone."""
+        """The table comes first, with a row for each file and the figures of its own difference."""
         others = [self.train, SAMPLES / "oom.pickle", SAMPLES / "streams.pickle"]
         for form in ((), ("--markdown",)):
             text = subprocess.run([STRATA, "diff", *form, self.leak, *others], capture_output=True, timeout=120,
@@ -426,7 +426,8 @@ class Operands(unittest.TestCase):
         self.assertEqual([diff(self.leak, other)["sites"] for other in others], [each["sites"] for each in documents])
 
     def test_a_cause_goes_the_way_of_its_bytes(self):
-        """More often and larger are more bytes, less often and smaller are fewer, whichever samples are compared."""
+        """More or larger allocations give more bytes, fewer or smaller ones fewer bytes, whichever samples are
+        compared."""
         names = ("leak_graph", "train", "oom", "leak_zero_grad", "leak_zero_grad_healthy", "held_over", "held_over_healthy")
         signs = {"more often": 1, "larger allocations": 1, "kept longer": 1, "less often": -1, "smaller allocations": -1,
                  "freed earlier": -1, "gone": -1, "new": 1}
@@ -458,7 +459,7 @@ class Operands(unittest.TestCase):
         self.assertLess(text.index("B holds"), text.index("Call sites"))
 
     def test_pictures(self):
-        """Drawn at any size, the same again, and not written over."""
+        """The picture can have any size, is the same when drawn again, and does not replace a file."""
         first = self.at / "a.png"
         for words in ((), ("--width", "320", "--height", "240"), ("--scale", "2", "--theme", "dark"), ("--filter", "attention")):
             done = run("diff", *words, "-f", "-o", first, self.leak, SAMPLES / "one_event.pickle")
@@ -472,7 +473,8 @@ class Operands(unittest.TestCase):
             self.assertEqual(2, run("diff", *words).returncode)
 
     def test_pages(self):
-        """The same again, within the limit, without paths where they are redacted, and no recording to be read again."""
+        """The page is the same when made again, keeps its size limit, has no redacted paths, and is refused as a
+        recording."""
         first, second = self.at / "a.html", self.at / "b.html"
         self.assertEqual(0, run("diff", "-o", first, self.leak, self.train).returncode)
         most = first.stat().st_size - 4096
@@ -500,7 +502,7 @@ class Operands(unittest.TestCase):
         self.assertEqual(diff(f"{self.leak}#step=1", f"{self.train}#step=2"), figures)
 
     def by_replay(self, path, by):
-        """Bytes and counts at the peak, by a plain replay: of files, streams, pools and layers as such."""
+        """Bytes and counts at the peak per file, stream, pool and layer, from a plain replay."""
         (device,) = replay.read_devices(path)
         peak = device.curve.index(max(device.curve))
         sums = collections.defaultdict(lambda: [0, 0])
