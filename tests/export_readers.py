@@ -1,4 +1,5 @@
-"""Reads exports as other tools do: sums of profiles and tables, and environments with the packages that read them."""
+"""Reads exports as other tools do: sums up profiles and tables, and makes environments with the packages that read
+them."""
 
 import collections
 import csv
@@ -30,21 +31,21 @@ def quietly(*command, seconds=240, **options):
 
 
 def package(*names):
-    """Python of an environment that has the packages; None, and skipped, where they cannot be had."""
+    """The Python of an environment with the packages; None if they cannot be installed, and the tests are skipped."""
     python = READERS / "bin" / "python"
     if not python.exists() and not quietly(sys.executable, "-m", "venv", READERS):
         shutil.rmtree(READERS, ignore_errors=True)
         return None
     if quietly(python, "-c", f"import {', '.join(names)}"):
         return python
-    # Compiling all of a package takes as long as the rest; what is imported is compiled then.
+    # Compiling every module of a package would double the time; Python compiles what it imports.
     if quietly(python, "-m", "pip", "install", "-q", "--no-compile", *names):
         return python
     return None
 
 
-# The library of google/pprof alone, which go compiles in a third of the time: reads profiles, says whether they are valid, and
-# prints the first, or with several what the last has more than it.
+# A small reader on google/pprof's library, which Go compiles in a third of the time: it checks that profiles are valid
+# and prints the first, or, given several, by how much the last exceeds the first.
 PPROF_READER = """package main
 
 import (
@@ -79,7 +80,7 @@ func main() {
 
 
 def pprof_program():
-    """google/pprof: the whole program where large sets run whole, else a reader by its library."""
+    """google/pprof: the whole program if STRATA_TEST_ALL asks for large sets, else the small reader on its library."""
     folder = READERS / "go"
     path = folder / ("pprof" if EVERY else "reader")
     if not path.exists() and EVERY:
@@ -94,7 +95,7 @@ def pprof_program():
 
 
 def protobuf_fields(data):
-    """(number, value) of each field of a message; a message inside of it is bytes."""
+    """Yields (number, value) for each field of a message; an inner message is bytes."""
     def varint(at):
         value = shift = 0
         while True:
@@ -112,7 +113,7 @@ def protobuf_fields(data):
 
 
 def pprof_sums(data):
-    """Bytes live and bytes allocated, of each device."""
+    """Live bytes and allocated bytes of each device."""
     sums = {}
     for number, sample in protobuf_fields(gzip.decompress(data)):
         if number == 2:
@@ -126,7 +127,7 @@ def pprof_sums(data):
 
 
 def speedscope_sums(data):
-    """Bytes of each profile, whose parts fit together."""
+    """The bytes of each profile; checks that its parts fit together."""
     document = json.loads(data)
     for profile in document["profiles"]:
         assert sum(profile["weights"]) == profile["endValue"] and len(profile["weights"]) == len(profile["samples"])
@@ -158,7 +159,7 @@ for path in sys.argv[1:]:
 
 
 class Rows:
-    """The CSV of a recording, as figures: for each row device, events (older: -1, never freed: None), bytes and category."""
+    """The rows of a recording's CSV as numbers: device, events (older: -1, never freed: None), bytes and category."""
 
     def __init__(self, data):
         reader = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
@@ -177,7 +178,7 @@ class Rows:
         return sum(count for own, birth, _, count, _ in self.figures if own == device and begin <= birth < end)
 
     def highest(self, device, begin, end):
-        """The highest total after an event of begin to end."""
+        """The highest total after any event from `begin` to `end`."""
         change = collections.Counter({begin: self.live_bytes(device, begin)})
         for own, birth, death, count, _ in self.figures:
             if own == device and begin < birth <= end:

@@ -33,7 +33,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 KINDS = {"csv": ".csv", "sqlite": ".sqlite", "pprof": ".pb.gz", "folded": ".folded", "speedscope": ".speedscope.json",
          "perfetto": ".pftrace"}
-MOST_NBYTES = 3_000_000  # larger files of the corpus are read where large sets run whole: they repeat what smaller ones have
+MOST_NBYTES = 3_000_000  # larger files, which repeat what smaller ones have, are read only with STRATA_TEST_ALL
 csv.field_size_limit(1 << 30)
 
 
@@ -92,7 +92,7 @@ def corpus():
 
 class Export(unittest.TestCase):
     def check_rows(self, path, said, rows):
-        """Rows of CSV and SQLite are the same, and sum up to what the report says."""
+        """CSV and SQLite have the same rows, and their sums equal the report's figures."""
         db = database(export("sqlite", path))
         self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
         for device in said["devices"]:
@@ -121,7 +121,8 @@ class Export(unittest.TestCase):
         self.assertEqual([row[13].lstrip("' ") for row in rows.all], named)
 
     def check_stacks(self, path, expected, *words):
-        """Bytes of each device in every kind that sums stacks; folded has the highest device of them, or the one of -d."""
+        """Checks each device's bytes in every format that sums stacks; folded holds only the device with the highest
+        peak, or that of -d."""
         self.assertEqual({device: sums[0] for device, sums in pprof_sums(export("pprof", path, *words)).items() if sums[0]},
                          {device: total for device, total in expected.items() if total})
         self.assertEqual(speedscope_sums(export("speedscope", path, *words)), list(expected.values()))
@@ -129,7 +130,7 @@ class Export(unittest.TestCase):
             self.assertEqual(folded_sum(export("folded", path, *words)), max(expected.values(), default=0))
 
     def check_window(self, path, device, rows, traces):
-        """A step of the report, or the middle half: the highest total in it, and what is allocated in it."""
+        """A window (a step of the report, or the middle half): its highest total, and the bytes allocated in it."""
         number, step = device["device"], next(iter(device["steps"][1:]), None)
         begin, end = (step["from_event"], step["to_event"] + 1) if step else (device["events"] // 4, device["events"] * 3 // 4)
         highest, made = rows.highest(number, begin - 1, end - 1), rows.allocated(number, begin, end)
@@ -166,7 +167,7 @@ class Export(unittest.TestCase):
             self.check_window(path, device, rows, traces)
 
     def check_traces(self, traces):
-        """What Perfetto's protobuf reads in each: [first, highest, last] of a counter, as far as it is expected."""
+        """Reads each trace with Perfetto's protobuf and compares [first, highest, last] of the expected counters."""
         python = package("perfetto")
         if python is None:
             print("skipped: Perfetto's protobuf reads the traces (pip cannot install it)")
@@ -200,7 +201,7 @@ class Export(unittest.TestCase):
         self.check_all(corpus())
 
     def test_rows_are_the_events(self):
-        """The control is CPython's pickle: every alloc event is a row, and what ends it is free_completed."""
+        """With CPython's pickle as control: every alloc event is a row, and its free_completed event ends it."""
         for name in ("train", "streams", "two_devices", "oom"):
             path = SAMPLES / f"{name}.pickle"
             with open(path, "rb") as file:
@@ -382,7 +383,7 @@ print(json.dumps([answer, slices]))
                                      ) <= device["end_bytes"], True)
             self.assertEqual(slices.get("steps", 0), sum(len(device["steps"]) for device in report(path)["devices"]))
 
-    # ---- the commands of docs/export.md, as they stand there ----
+    # ---- the commands of docs/export.md, unchanged ----
 
     def folder_of_docs(self, folder):
         folder = pathlib.Path(folder)
@@ -397,7 +398,7 @@ print(json.dumps([answer, slices]))
         os.remove(folder / "snapshot.sqlite")
 
     def programs_of_docs(self, folder):
-        """Their names on a path: strata itself, and programs of packages. Which are missing."""
+        """Makes a folder for PATH with strata and the programs of packages; returns the names of the missing ones."""
         missing, programs = [], pathlib.Path(folder) / "programs"
         programs.mkdir()
         (programs / "strata").symlink_to(STRATA)
@@ -413,14 +414,16 @@ print(json.dumps([answer, slices]))
         if pprof is None:
             missing.append("go")
         else:
-            files = 'for word; do case $word in *.pb.gz) files="$files $word" ;; esac; done'  # all that the reader takes
+            # The small reader takes only files.
+            files = 'for word; do case $word in *.pb.gz) files="$files $word" ;; esac; done'
             (programs / "go").write_text(f'#!/bin/sh\nshift 2\nexec "{pprof}" "$@"\n' if EVERY else f'#!/bin/sh\n{files}\nexec "{pprof}" $files\n')
             (programs / "go").chmod(0o755)
         return missing + ([] if shutil.which("sqlite3") else ["sqlite3"])
 
     @staticmethod
     def page_of(address):
-        """It says where before it listens. (Its graph, the first page, needs graphviz.)"""
+        """Waits for a page, because pprof prints its address before it listens. (The first page, a graph, needs
+        graphviz.)"""
         for _ in range(100):
             try:
                 with urllib.request.urlopen(address, timeout=60) as page:
@@ -430,7 +433,7 @@ print(json.dumps([answer, slices]))
         return b""
 
     def serves(self, command, **options):
-        """A web server: it says where, and answers."""
+        """Runs a command that starts a web server, reads its address and asks it for a page."""
         served = subprocess.Popen(command.replace("-http :", "-no_browser -http localhost:"), shell=True, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, **options)
         try:
@@ -468,7 +471,7 @@ print(json.dumps([answer, slices]))
                     self.assertTrue(done.stdout.strip(), command)
 
     def test_batch(self):
-        """One export a file, the same as by itself; one database of all, whose rows are theirs."""
+        """A batch exports each file as `strata export` does, and joins the rows of all in one database."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             (folder / "dumps").mkdir()
@@ -508,7 +511,8 @@ print(json.dumps([answer, slices]))
             self.assertEqual((foreign / "rank0.csv").read_text(), "mine")
 
     def test_largest_free_block(self):
-        """Told of every snapshot with segments; where the replay is refused, from the blocks: at the end, the final segments' own."""
+        """Every snapshot with segments has a largest free block. If the replay is refused, it comes from the blocks,
+        and at the end from the final segments."""
         python = package("perfetto")
         if python is None:
             return

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Follows docs/extending.md: for each row it adds one such thing to a copy of the sources, in the files and lines that the row
-names, builds the copy, and uses the addition."""
+"""Follows docs/extending.md: for each row of its table the test adds one such thing to a copy of the sources, in the
+files and lines that the row names, builds the copy, and uses the addition."""
 
 import json
 import os
@@ -84,7 +84,7 @@ export function createToy(_page, box) {
 """,
 }
 
-# File, the text that is there, and what it becomes: a line more.
+# (file, text in it, the text that replaces it: one line more)
 EDITS = [
     ("parser/formats.c", '#include "parser/sniff.h"\n', '#include "parser/sniff.h"\n#include "parser/toy.h"\n'),
     ("parser/formats.c", "const struct format formats[] = {\n",
@@ -109,7 +109,7 @@ EDITS = [
      'static const struct sentence sentences[] = {\n    {"toy_prefix", "A toy of %c0 bytes stands in front."},\n'),
 ]
 
-# In place of the compiler: what no edit reaches has the object of the build that is tested.
+# Stands in for the compiler: a source that no edit reaches gets its object from the build under test.
 LAUNCHER = """#!/bin/sh
 for word; do
     case $before in -o) object=$word ;; -c) source=$word ;; -MF) made_of=$word ;; esac
@@ -133,7 +133,7 @@ def run(*command, **options):
 
 
 def untouched(folder):
-    """The C files of the copy that no edit reaches by way of what they include."""
+    """The C files of the copy that neither change nor include a file that does."""
     reached = {*FILES, *(name for name, _, _ in EDITS)}
     includes = {str(path.relative_to(folder)): set(re.findall(r'#include "([^"]+)"', path.read_text()))
                 for path in folder.rglob("*.[chd]*") if path.suffix in (".c", ".h", ".def")}
@@ -197,7 +197,8 @@ class Extending(unittest.TestCase):
         self.assertEqual(run(self.strata, "export", "--to", "toy", self.toy, "-o", "-"), "2 toys\n")
 
     def test_a_colouring(self):
-        """Two allocations, one on the other: alike by stream, two colours by what was added. And the page's menu has it."""
+        """Two allocations, one above the other, have one colour by stream and two by the new colouring, which the
+        page's menu has too."""
         colors = {}
         for name in ("stream", "toy"):
             picture = self.folder / f"{name}.png"
@@ -211,7 +212,7 @@ class Extending(unittest.TestCase):
         self.assertIn("toy(number: number): number", (self.folder / "templates" / "module.d.ts").read_text())
 
     def test_a_scheduler(self):
-        """Of two parts the second: the first, which has the only input or not, is another worker's."""
+        """The second of two parts runs; the first is another worker's, whichever of the two has the only input."""
         batch = self.folder / "batch"
         done = subprocess.run([self.strata, "batch", self.toy, "-o", batch, "--shard", "auto"], capture_output=True, text=True,
                               env={**os.environ, "TOY_RANK": "1", "TOY_SIZE": "2"})
@@ -220,7 +221,7 @@ class Extending(unittest.TestCase):
         self.assertTrue((batch / "shards" / "shard-2-of-2.json").exists())
 
     def test_a_view(self):
-        """The page's program is packed, so the bundle that went into it is looked at."""
+        """The page's program is packed, so the test searches the bundle that went into it."""
         bundles = [path for path in (self.folder / "out").rglob("*.js") if "a-view-of-toys" in path.read_text()]
         self.assertTrue(bundles, "no bundle has the view")
 

@@ -1,4 +1,5 @@
-"""Shared by the tests of faults: small inputs of every kind, the runs to be disturbed, and what may come of one."""
+"""Shared by the tests of faults: small inputs of every kind, the runs that they disturb, and the outcomes that are
+allowed."""
 
 import base64
 import gzip
@@ -26,12 +27,12 @@ LOG = "".join(f"step {i} | [Rank 0] memory (MB) | allocated: {100 + i}.5 | max a
 
 
 def timeless(text):
-    """Without the seconds that JUnit tells of each test: two runs differ in them."""
+    """The text without the seconds that JUnit gives for each test, which differ between two runs."""
     return re.sub(rb' time="[0-9.]+"', b"", text)
 
 
 def small():
-    """A snapshot that has something of everything and is quick to read."""
+    """A snapshot that has every feature and is quick to read."""
     frames = [{"name": "forward", "filename": "/home/user/train.py", "line": 41},
               {"name": "void at::native<lambda at /home/user/k.cu>()", "filename": "/home/user/k.cu", "line": 7}]
     trace = []
@@ -56,7 +57,7 @@ def small():
 
 
 def larger():
-    """The same, with more of one thing: a difference."""
+    """The same snapshot with one more allocation, for a difference."""
     snapshot = small()
     for event in snapshot["device_traces"][0]:
         event["size"] += 4096 * (event["action"] == "alloc")
@@ -72,7 +73,7 @@ def later():
 
 
 def replayable(nbytes=512):
-    """What PyTorch's allocator did, so that its model can do it again."""
+    """A recording of PyTorch's allocator that the model can replay."""
     begin, size, trace = 1 << 30, 1 << 21, []
     frames = [{"name": "forward", "filename": "/home/user/train.py", "line": 41}]
 
@@ -95,7 +96,7 @@ def replayable(nbytes=512):
 
 
 def torch_zip(data):
-    """As torch.save writes it."""
+    """The file that torch.save writes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("archive/data.pkl", data)
@@ -103,13 +104,13 @@ def torch_zip(data):
 
 
 def torch_page(data):
-    """As torch/cuda/_memory_viz.py writes it."""
+    """The page that torch/cuda/_memory_viz.py writes."""
     files = json.dumps([{"name": "s.pickle", "base64": base64.b64encode(data).decode()}])
     return f"<!DOCTYPE html>\n<html><head></head><body><script>\nconst local_files = {files}\n</script></body></html>".encode()
 
 
 def profile():
-    """A trace of the profiler: what was called, and the memory that it took."""
+    """A profiler's trace with calls and memory events."""
     events = [{"ph": "X", "cat": cat, "name": name, "pid": 3, "tid": 7, "ts": at, "dur": 40}
               for cat, name, at in (("user_annotation", "ProfilerStep#1", 90), ("python_function", "train.py(41): forward", 95),
                                     ("cpu_op", "aten::relu", 99))]
@@ -124,7 +125,7 @@ def profile():
 
 
 def timeline():
-    """What export_memory_timeline writes to a .raw.json."""
+    """The content that export_memory_timeline writes to a .raw.json."""
     return [[-1, 1, 1000, 0], [-1, 1, 300, 1], [5000, 2, 512, 4], [6000, 3, -512, 4], [6000, 3, 512, 5], [8000, 4, -700, 0]]
 
 
@@ -134,7 +135,7 @@ def coalesced():
 
 
 def inputs():
-    """Names and bytes: one of every kind that is read."""
+    """(name, bytes) of one input of every kind."""
     snapshot = pickle.dumps(small(), protocol=4)
     return {"s.pickle": snapshot, "s.pickle.gz": gzip.compress(snapshot), "s.pt": torch_zip(snapshot), "torch.html": torch_page(snapshot),
             "s.json": json.dumps(small()).encode(), "t.pickle": pickle.dumps(larger(), protocol=4),
@@ -155,7 +156,7 @@ class Case(unittest.TestCase):
 
     def strata(self, *arguments, fault="", log=None, places=None, **options):
         environment = {**os.environ, "LC_ALL": "C"}
-        environment.pop("CI", None)  # a baseline is not updated there
+        environment.pop("CI", None)  # with CI set, check does not update a baseline
         if fault or log or places:
             environment.update(LD_PRELOAD=FAULTS, FAULT=fault)
         if log:
@@ -182,7 +183,7 @@ class Case(unittest.TestCase):
         return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if not file.is_dir()}
 
     def hidden(self, folder="out"):
-        """What is there under a temporary name: files and folders."""
+        """Files and folders with temporary names."""
         return [str(path) for path in (self.folder / folder).rglob(".*")]
 
     def empty(self, folder="out"):
@@ -235,7 +236,7 @@ VERBS = {
     "report, replayed beside": ["report", "--json", SAMPLES / "train.pickle", "-o", "out/x"],
 }
 
-# To the standard output, most of them from the standard input.
+# Runs that write to the standard output; most of them read the standard input.
 STREAMS = {
     "report": ["report", "-"],
     "html": ["html", "-", "-o", "-"],
@@ -261,13 +262,14 @@ class Verbs(Case):
         self.verbs = {name: words for name, words in verbs.items() if re.search(os.environ.get("FAULTS_ONLY", ""), name)}
 
     def check(self, words, fault, good):
-        """Whether it failed."""
+        """Runs with the fault, checks the outcome, and returns whether the run failed."""
         self.empty()
         done = self.strata(*words, fault=fault)
         got = self.outputs()
         self.assertIn(done.returncode, (0, 1), (fault, done.stderr))
         if done.returncode == 0:
-            self.assertTrue(got == good, f"{fault}: success, and other content")  # a diff of pages would never end
+            # assertEqual would take forever to print how two pages differ.
+            self.assertTrue(got == good, f"{fault}: success, and other content")
         else:
             self.assertEqual(list(got), [], f"{fault}: failure, and files")
             self.assertRegex(done.stderr, rb"^strata: ", fault)
@@ -275,7 +277,7 @@ class Verbs(Case):
 
 
 class Streams(Case):
-    """The same where nothing is a file: what came before a failure is the beginning of a good run's output."""
+    """The same for streams: the bytes before a failure are the beginning of a good run's output."""
 
     def setUp(self):
         super().setUp()
@@ -287,20 +289,20 @@ class Streams(Case):
             return self.strata(*words, stdin=file, **options)
 
     def check(self, words, fault, good):
-        """Whether it failed."""
+        """Runs with the fault, checks the outcome, and returns whether the run failed."""
         done = self.flow(words, fault=fault)
         self.assertIn(done.returncode, (0, 1), (fault, done.stderr))
         if done.returncode == 0:
             self.assertTrue(timeless(done.stdout) == timeless(good), f"{fault}: success, and other content")
             return 0
-        if words[0] != "check":  # which tells of a file that cannot be read as of a test that fails
+        if words[0] != "check":  # check reports an unreadable file as a failed test
             self.assertTrue(good.startswith(done.stdout), f"{fault}: a failure's output is none of a good run")
         self.assertRegex(done.stderr, rb"strata: ", fault)
         return 1
 
 
 class Batch(Case):
-    """Many files: each worker has its own calls, which fail at the same place in all of them."""
+    """A batch of files: each worker counts its own calls, so the same call fails in all of them."""
 
     words = ["batch", "dumps", "-o", "out", "-j1", "--png", "--width=320", "--height=240"]
 
@@ -308,22 +310,23 @@ class Batch(Case):
         super().setUp()
         (self.folder / "dumps").mkdir()
         shutil.copy(self.folder / "in" / "s.pickle", self.folder / "dumps")
-        shutil.copy(self.folder / "in" / "run.log", self.folder / "dumps" / "notes.txt")  # which a batch leaves out
+        # A batch leaves out files that are no recordings.
+        shutil.copy(self.folder / "in" / "run.log", self.folder / "dumps" / "notes.txt")
         shutil.copy(self.folder / "in" / "t.pickle", self.folder / "dumps" / "rank1.pickle")
 
     def begin(self, n_outputs=11):
-        """A good run, whose outputs stay."""
+        """Runs without a fault and keeps the outputs."""
         self.empty()
         self.totals = self.calls(*self.words)[1]
         self.good = self.outputs()
         self.assertEqual(len(self.good), n_outputs, list(self.good))
 
     def besides(self, summary):
-        """What an index has besides its rows."""
+        """The contents of an index besides its rows."""
         return [finding.get("diff") for finding in summary["findings"]], summary["series"]
 
     def judge(self, done, fault):
-        """Whether it failed."""
+        """Checks the outcome of a run with the fault; returns whether the run failed."""
         got = self.outputs()
         self.assertIn(done.returncode, (0, 1, 4), (fault, done.stderr))
         self.assertEqual(self.hidden(), [], fault)
@@ -336,7 +339,7 @@ class Batch(Case):
                 self.assertTrue(content == self.good[name], f"{fault}: {name}")
         if done.returncode == 4:
             summary = json.loads(got["summary.json"])
-            if not summary["failed"]:  # what an index has besides is left out, which was said
+            if not summary["failed"]:  # the index lacks something besides its rows, and a message said so
                 whole = json.loads(self.good["summary.json"])
                 rows, rows_wanted = ([{**row, "diff": None} for row in those["rows"]] for those in (summary, whole))
                 self.assertEqual(rows, rows_wanted, fault)

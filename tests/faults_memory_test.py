@@ -26,8 +26,9 @@ from faults_case import FAULTS, STRATA, STREAMS, Batch, Case, Streams, Verbs  # 
 BARE = os.environ.get("STRATA_BARE", str(pathlib.Path(STRATA).parent / "tests" / "strata_bare"))
 ALL = os.environ.get("STRATA_TEST_ALL") == "ON"
 PART, MENDED_PART, INDEX_PART = 20, 4, 12
-MENDED = ("picture of whatif", "extrapolated", "picture of extrapolated")  # more of their places: a failure was once answered by another picture
-RUNS = 3 if ALL else 1  # which of two threads does a thing differs from run to run
+# Runs that once answered a failure with a different picture; more of their places fail.
+MENDED = ("picture of whatif", "extrapolated", "picture of extrapolated")
+RUNS = 3 if ALL else 1  # the work is divided among threads differently in each run
 
 
 class Places(Case):
@@ -44,7 +45,7 @@ class Places(Case):
               f"one", file=sys.stderr)
 
     def places(self, run):
-        """Of each place that asks for memory in a good run, how often one process does at most."""
+        """{place: the most allocations there in one process} of a good run."""
         file, most = self.folder / "places", {}
         for _ in range(RUNS):
             file.unlink(missing_ok=True)
@@ -56,7 +57,7 @@ class Places(Case):
         return most
 
     def faults(self, most, part):
-        """What is to fail, of these places, or of one part of so many."""
+        """The faults to try at these places, or at one part of them."""
         for place, n in most.items():
             new = place not in self.met
             self.met.add(place)
@@ -120,12 +121,12 @@ class BatchMemory(Places, Batch):
             shutil.copy(self.folder / "in" / name, folder / "rank0_memory_snapshot.pickle")
         self.words = ["batch", "dumps", "-o", "out", "-j1", "--redact", "--rules=in/rules"]
         self.begin(12)
-        # What is compared to find a series was once taken from a sidecar that had lost its host.
+        # To find a series, Strata once compared a sidecar that had lost its host.
         self.index_sweep([*self.words, "--resume"])
         self.run_sweep("series", 12)
 
     def index_sweep(self, words):
-        """Places of a run over what a run has written, the first allocation of each."""
+        """Lets the first allocation of each place fail in a run over an earlier run's outputs."""
         for place in list(self.places(lambda **options: self.strata(*words, **options)))[::1 if ALL else INDEX_PART]:
             fault = f"place:{place:x}:1"
             self.judge(self.strata(*words, fault=fault), fault)
@@ -137,19 +138,20 @@ class BatchMemory(Places, Batch):
             (self.folder / "dumps" / f"rank{rank}.pickle").write_bytes(tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
         self.words = ["batch", "dumps", "-o", "out", "-j1"]
         self.begin(23)
-        self.index_sweep(["batch", "--index", "out"])  # a page of a difference was once left out without a word
+        self.index_sweep(["batch", "--index", "out"])  # Strata once left out a page of differences without a message
         self.run_sweep("differences", 23)
         self.assertTrue(self.besides(json.loads(self.good["summary.json"]))[0][0])
 
     def test_later_runs(self):
-        """Over what a run has written: what is told anew is told as before, and what was there stays."""
+        """A run over an earlier run's outputs writes the same again, and removes nothing."""
         self.begin()
         for words in (["batch", "--index", "out"], [*self.words, "--resume"]):
             self.sweep(words[-1], lambda **options: self.strata(*words, **options), lambda fault: self.check_again(words, fault))
 
     def check_again(self, words, fault):
         done = self.strata(*words, fault=fault)
-        self.assertLessEqual(set(self.good) - {"shards/shard-1-of-1.json"}, set(self.outputs()), fault)  # which says that all is there
+        # This record says that the shard is complete.
+        self.assertLessEqual(set(self.good) - {"shards/shard-1-of-1.json"}, set(self.outputs()), fault)
         self.assertIn(done.returncode, (0, 1, 4), done.stderr)
         if done.returncode == 0:
             self.assertTrue(self.outputs() == self.good, f"{fault}: success, and other content")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the program does when the system fails it: memory, calls or disks fail, paths are not files, two runs write at once, a signal
-ends the run at any moment. It may exit with 0 only if it wrote the bytes of a good run. Otherwise it must say what was wrong,
-and leave neither a partial nor a temporary file.
+"""The program when the system fails: memory, calls or disks fail, paths are not files, two runs write at once, a signal
+ends the run at any moment. It may exit with 0 only if it wrote the bytes of a good run. Otherwise it must say what was
+wrong, and leave neither a partial nor a temporary file.
 
 Environment: STRATA, path of the program; FAULTS, path of the library that makes calls fail (faults/faults.c);
 STRATA_TEST_ALL=ON lets every call fail instead of some 10 of each kind. Allocations fail in faults_memory_test.py.
@@ -28,7 +28,7 @@ POINTS = 10
 
 
 def points(total):
-    """Which of so many calls are to fail: all of them, or a sample."""
+    """The numbers of the calls that are to fail: all of `total`, or a sample."""
     if total <= POINTS or os.environ.get("STRATA_TEST_ALL") == "ON":
         return range(1, total + 1)
     return sorted(random.Random(total).sample(range(1, total + 1), POINTS))
@@ -53,7 +53,7 @@ class Sweep(Verbs):
             self.assertEqual(self.sweep("write", how), self.n_points)
             self.assertGreater(self.n_points, len(self.verbs))  # a page is written in pieces as it is made
         self.assertEqual(self.sweep("write", ":short"), 0)
-        self.assertEqual(self.sweep("write", ":4"), 0)  # EINTR: again
+        self.assertEqual(self.sweep("write", ":4"), 0)  # EINTR: the call is repeated
 
     def test_reads(self):
         self.assertGreaterEqual(self.sweep("read"), len(self.verbs))
@@ -62,10 +62,10 @@ class Sweep(Verbs):
 
     def test_fsync(self):
         self.sweep_names("fsync", ":5")
-        self.assertEqual(self.sweep("fsync", ":22"), 0)  # EINVAL: there is nothing to keep
+        self.assertEqual(self.sweep("fsync", ":22"), 0)  # EINVAL: a pipe has nothing to sync
 
     def sweep_names(self, kind, how):
-        """The same, where the file may be there whole although the answer is a failure: its name was not kept."""
+        """The same for calls that keep the name: the complete file may exist although the run reports a failure."""
         for name, words in self.verbs.items():
             self.empty()
             _, totals = self.calls(*words)
@@ -101,7 +101,8 @@ class Sweep(Verbs):
         self.sweep("thread")
 
     def test_replay_beside(self):
-        """A thread replays the allocator while the rest is found; without it, or without memory for both, the bytes are the same."""
+        """A thread replays the allocator beside the other work. Without the thread, or without memory for both, the
+        output is the same."""
         words = self.verbs["report, replayed beside"]
         _, both = self.calls(*words)
         good = self.outputs()
@@ -112,7 +113,7 @@ class Sweep(Verbs):
         self.assertEqual(self.outputs(), good)
 
     def test_the_order_of_calls(self):
-        """Bytes are on the disk before the name is, and the name before success is told."""
+        """The bytes reach the disk before the name does, and the name before the program reports success."""
         for words in self.verbs.values():
             self.empty()
             calls, _ = self.calls(*words)
@@ -162,26 +163,28 @@ class Many(Batch):
                 self.check(f"{kind}:{nth}:28")
 
     def test_signals(self):
-        """Asked to end at any call: what is there is whole, and nothing is left under a temporary name."""
+        """SIGTERM at any call leaves complete files only, and no temporary names."""
         ended = 0
         for kind in ("write", "fsync", "rename", "open", "mkdir", "close", "read", "fstat"):
             for nth in range(1, self.totals[kind] + 1):
                 with self.subTest(kind=kind, nth=nth):
                     self.empty()
                     done = self.strata(*self.words, fault=f"{kind}:{nth}:term")
-                    self.assertIn(done.returncode, (0, 4, 143), done.stderr)  # 4: it was a worker
+                    self.assertIn(done.returncode, (0, 4, 143), done.stderr)  # 4: the signal ended a worker
                     ended += done.returncode == 143
                     self.assertEqual(self.hidden(), [])
                     for name, content in self.outputs().items():
                         if name.endswith(".json"):
                             json.loads(content)
-                        if not name.startswith(("index", "summary", "metrics", "shards")):  # which tell of a worker that ended
+                        # These name a worker that ended.
+                        if not name.startswith(("index", "summary", "metrics", "shards")):
                             self.assertTrue(content == self.good[name], name)
                         self.assertTrue(not name.endswith(".html") or content.rstrip().endswith(b"</html>"), name)
         self.assertGreater(ended, 8)
 
     def test_parts_of_killed_runs(self):
-        """A run without shards has the directory to itself: it removes what others left, and only that."""
+        """A run without shards has the directory to itself: it removes the leftovers of killed runs, and nothing
+        else."""
         for name in (".strata-1-of-1.tmp", ".strata-3-of-64.tmp", ".strata-3-of-64.tmp.mine", ".strata-03-of-64.tmp", ".mine"):
             (self.folder / "out" / name).mkdir()
             (self.folder / "out" / name / "half.html").write_text("<ht")
@@ -198,8 +201,7 @@ class Many(Batch):
             self.assertEqual(sorted(path.name for path in (self.folder / "out").glob(".*")), left)
 
     def test_temporary_files_of_killed_runs(self):
-        """A file that was being written when its run was killed is removed by the next run without shards; one that is being
-        written by another is not."""
+        """A run without shards removes the unfinished file of a killed run, but not one that another run is writing."""
         (self.folder / "out" / "shards").mkdir(exist_ok=True)
         dead = [".strata-0123456789abcdef.tmp", "shards/.strata-fedcba9876543210.tmp"]
         kept = [".strata-00000000deadbeef.tmp", ".strata-0123456789abcde.tmp", ".strata-0123456789abcdeg.tmp", ".strata-0123456789abcdef.tmp2"]
@@ -224,7 +226,7 @@ class Many(Batch):
         self.assertEqual(left(), set(kept[1:]))
 
     def test_a_file_that_is_being_written_stays(self):
-        """The lock that keeps a sweep away is held until the file has its name."""
+        """The lock that protects an unfinished file is held until the file has its final name."""
         shutil.copy(SAMPLES / "one_event.pickle", self.folder / "in" / "slow.pickle")
         for call in ("write:1", "fsync:1", "rename:1"):
             with self.subTest(call=call):
@@ -255,7 +257,7 @@ class Many(Batch):
 
 
 class Places(Case):
-    """What is not a file, wherever a file is named."""
+    """Folders, devices and pipes in place of every file that a command line can name."""
 
     def setUp(self):
         super().setUp()
@@ -302,7 +304,8 @@ class Places(Case):
             for name in ("loop", "full", "/dev/full", "in/s.pickle/x", "out/none/x", "out/" + "x" * 300):
                 self.refused(verb, "in/s.pickle", "-o", name)
             self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "/dev/null").returncode, 0)
-            with open(self.folder / "read", "wb") as read:  # a file: a pipe that nobody empties would hold up both
+            # To a file, because a pipe that nobody reads would block both.
+            with open(self.folder / "read", "wb") as read:
                 reader = subprocess.Popen(["cat", "pipe"], cwd=self.folder, stdout=read)
                 self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "pipe").returncode, 0)
                 self.assertEqual(reader.wait(TIMEOUT_S), 0)
@@ -421,10 +424,11 @@ class Ends(Case):
             self.empty()
             self.killed(words, (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[i % 3], generator.random() * whole)
             for name, content in self.outputs().items():
-                if not any(part.startswith(".") for part in pathlib.PurePath(name).parts):  # nor in such a folder
+                if not any(part.startswith(".") for part in pathlib.PurePath(name).parts):  # nor in a hidden folder
                     self.assertTrue(content == good[name], name)
             done = self.strata(*words, "--resume")
-            while b"another strata batch is writing" in done.stderr:  # a killed one's workers, which are ending
+            # Workers of the killed batch, which are still ending.
+            while b"another strata batch is writing" in done.stderr:
                 time.sleep(0.05)
                 done = self.strata(*words, "--resume")
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the filter of every verb with a simple second implementation of its words, on simulated recordings.
+"""Compares the filter of every verb with a simple second implementation, on simulated recordings.
 
     STRATA=path/to/strata filter_test.py [SEEDS]
 """
@@ -20,7 +20,8 @@ import simulate  # noqa: E402
 STRATA = os.environ.get("STRATA", "strata")
 SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
 DEFAULT_SEEDS = 30
-# What the simulator notes beside a stack is searched too. The control knows stacks only, so no needle is in these.
+# Strata also searches what the simulator notes beside a stack. The control knows only stacks, so no needle occurs in
+# these.
 NOTED = ("torch-compiled region: 0/0", "step=3", "métadonnée", "noted", "call_function", "mm_1", "aten.mm.default",
          'file "train.py", line 3\n    y = x @ w\n')
 SIZES = {"": 1, "B": 1, "KiB": 1 << 10, "K": 1 << 10, "k": 1 << 10, "kb": 1000, "MiB": 1 << 20, "MB": 10**6}
@@ -44,7 +45,7 @@ def texts(allocation):
 
 
 class Words:
-    """A random filter: its words, and the same as a Python function."""
+    """A random filter: its words, and a Python function that does the same."""
 
     def __init__(self, rng, device):
         self.rng, self.device = rng, device
@@ -186,7 +187,7 @@ def compare(seed, folder):
 
 
 def parts_make_the_whole():
-    """What no plain replay knows: categories, own lines, steps. Their parts make the whole."""
+    """Words that no plain replay can check (categories, own lines, steps): the parts of each add up to the whole."""
     failures = []
     for sample in ("train", "leak_zero_grad", "oom"):
         path = SAMPLES / f"{sample}.pickle"

@@ -1,5 +1,5 @@
-"""XXH3-128 as `xxhsum -H2` prints it: by the program where it is installed, else by the library's own function for a
-whole buffer (Strata adds block by block)."""
+"""XXH3-128 as `xxhsum -H2` prints it: from the program if it is installed, else from the library's function for a whole
+buffer (Strata hashes block by block)."""
 
 import ctypes
 import shutil
@@ -24,4 +24,4 @@ def xxh128(data):
     return "xxh128:" + done.stdout.decode().split()[0]
 
 
-assert by_library(b"") == "99aa06d3014798d86001c324468d497f"  # as the algorithm's specification has it
+assert by_library(b"") == "99aa06d3014798d86001c324468d497f"  # from the algorithm's specification

@@ -63,7 +63,7 @@ void *__libc_malloc(size_t nbytes);
 void *__libc_calloc(size_t count, size_t nbytes);
 void *__libc_realloc(void *ptr, size_t nbytes);
 
-/* ---- what is asked for ---- */
+/* ---- reading the environment ---- */
 
 static void note(const char *what, unsigned long number) {
     char line[96];
@@ -94,7 +94,7 @@ static int module_note(struct dl_phdr_info *info, size_t nbytes, void *context) 
     return 0;
 }
 
-/* An address as it is in every run: of which module, and how far into it. */
+/* The same number in every run for one address: its module, and the offset in it. */
 static uint64_t address_of(uintptr_t address) {
     for (int i = 0; i < n_modules; i++)
         if (address >= modules[i].begin && address < modules[i].end)
@@ -115,7 +115,7 @@ static uint64_t place_here(void) {
     return hash | 1;
 }
 
-/* What is made here is made before the program's own calls count. */
+/* Runs before the program's own calls count, so what it allocates is not counted. */
 static void begin_places(const char *path) {
     void *frame[4];
     in_backtrace = true;
@@ -245,7 +245,7 @@ int fsync(int fd) {
     return fails(FSYNC) ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
-/* As Linux has it: the descriptor is gone although the call fails. */
+/* As on Linux, the descriptor is closed although the call fails. */
 int close(int fd) {
     bool failed = fails(CLOSE);
     int result = (int)syscall(SYS_close, fd);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define ZLIB_CONST /* what is inflated is not changed */
+#define ZLIB_CONST /* makes zlib's next_in a pointer to const */
 #include <zlib.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -180,7 +180,7 @@ static void examine_window(struct scene *scene, struct raster *raster, const str
         CHECK(raster->drawn <= scene->n_bands && raster->merged <= scene->n_bands);
 }
 
-/* The whole run, a part of it, one event, and windows that no hand would choose. */
+/* Windows: the whole run, a part of it, one event, and unlikely ones. */
 static void examine_axis(struct scene *scene, struct raster *raster, enum axis axis) {
     struct view view = {.axis = axis, .width = WIDTH, .height = HEIGHT};
     view.top_bytes = timeline_headroom(scene->timeline);
@@ -331,7 +331,7 @@ static bool pieces_inflate(const struct payload *payload) {
     return true;
 }
 
-/* What one payload says, another made of the trace that was read from it must say too. */
+/* A payload made from the trace that was read from payload `a` must equal `a`. */
 static void check_same_pieces(const struct payload *a, const struct trace *trace) {
     struct payload b;
     struct arena arena;
@@ -394,8 +394,8 @@ struct memory_source {
     size_t nbytes, at, block_nbytes;
 };
 
-/* What lies after the bytes that were read belongs to the reader's buffer, but reading it would be a mistake: the
- * address sanitizer is told so until the next block comes. */
+/* The reader's buffer goes on after the bytes that were read, but reading those is a fault, so the address sanitizer
+ * forbids it until the next block comes. */
 static int64_t memory_read(void *context, void *to, size_t nbytes) {
     struct memory_source *source = context;
     size_t n = source->nbytes - source->at;
@@ -461,7 +461,7 @@ uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, size_t *mad
     return made;
 }
 
-/* Read again in blocks of a few bytes and by the general machine alone, the control of the fast ways
+/* Reads again in blocks of a few bytes, with the general machine only, as the control of the fast paths
  * (parser/pickle/pickle_event.c). */
 static void examine_plainly(const uint8_t *bytes, size_t nbytes, const struct read_error *error,
                             const char *id) {

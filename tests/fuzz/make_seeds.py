@@ -3,7 +3,7 @@
 
     make_seeds.py STRATA        rewrites seeds/*/made_*; what the fuzzers found (seeds/*/found_*) stays
 
-Nothing needs to be large: a fuzzer reaches what it can change, and the seeds are part of the repository.
+Seeds are small, because a fuzzer explores what it can change, and because they are part of the repository.
 """
 
 import base64
@@ -51,7 +51,7 @@ def nested(depth):
 
 
 def exaggerated():
-    """Little bytes that mean much: the same thing referred to again and again."""
+    """A few bytes that mean much: references to the same object again and again."""
     frame = {"name": "n" * 3000, "filename": "f.py", "line": 1}
     event = {"action": "alloc", "addr": 4096, "size": (1 << 63) - 1, "stream": 0, "frames": [frame] * 900}
     other = {"action": "alloc", "addr": -4096, "size": 1 << 63, "stream": 0, "frames": [], "user_metadata": {"m": nested(40)}}
@@ -76,7 +76,8 @@ def pickles():
 
 
 def as_pieces(sections, pieces):
-    """A payload from (entry, [raw bytes]): pieces are stored, not squeezed, so that a fuzzer sees what it changes."""
+    """A payload from (entry, [raw bytes]). Its pieces are stored uncompressed, so that a fuzzer changes the content
+    directly."""
     entries = b"".join(entry for entry, _ in sections)
     packed = [zlib.compress(raw, 0) for raw in pieces]
     table = b"".join(struct.pack("<II", len(raw), len(data)) for raw, data in zip(pieces, packed))
@@ -128,7 +129,7 @@ def payloads(strata):
 
 
 def sidecars(strata, sizes):
-    """What a batch leaves of ranks with one allocation of each of these sizes, by their paths, in the form of target_index.c."""
+    """The sidecars of a batch of ranks, each with one allocation of the given size, in the form of target_index.c."""
     frames = [{"name": "forward", "filename": "train.py", "line": 41}]
     with tempfile.TemporaryDirectory() as folder:
         dumps, out = pathlib.Path(folder, "dumps"), pathlib.Path(folder, "out")
@@ -144,7 +145,7 @@ def sidecars(strata, sizes):
 
 
 def indexes(strata):
-    """Ranks that differ by their place in the model, and one that differs from those that do as it does."""
+    """Ranks that differ by their role in the model, and one that differs from the ranks with the same role."""
     mib = 1 << 20
     yield "places", sidecars(strata, {f"tp{rank // 3}/rank{rank}.pickle": [mib, (1 + rank // 3) * 64 * mib + rank] for rank in range(6)})
     yield "odd", sidecars(strata, {f"rank{rank}.pickle": [mib, (900 if rank == 5 else 2) * mib][: 1 if rank == 3 else 2] for rank in range(6)})
@@ -163,7 +164,7 @@ def zipped_of(members, method=zipfile.ZIP_STORED):
 
 
 class Pipe(io.RawIOBase):
-    """What cannot be sought: a zip written into it says sizes after what they are of."""
+    """A stream that cannot seek, so that a zip written to it has the sizes after the data."""
 
     def __init__(self):
         self.data = bytearray()
@@ -193,7 +194,7 @@ def zstd(data):
 
 
 def zstd_stored(data):
-    """A frame of one block that is not packed, behind one that readers skip."""
+    """A zstd frame with one uncompressed block, after a frame that readers skip."""
     block = (len(data) << 3 | 1).to_bytes(3, "little")
     return b"\x5a\x2a\x4d\x18\x04\0\0\0skip" + b"\x28\xb5\x2f\xfd\xa0" + len(data).to_bytes(4, "little") + block + data
 
@@ -275,7 +276,7 @@ def jsons():
 
 
 def log_seeds():
-    """The project's own sample logs, and what no logger writes."""
+    """The project's sample logs, and lines that no logger writes."""
     for path in sorted((FUZZ.parent.parent / "samples").glob("log_*.log")):
         yield path.stem[4:], path.read_bytes()[:2048]
         numbers = itertools.cycle((b"99999999999999999999", b"-1", b"nan", b"1e9", b"0", b"18446744073709551615", b"0.000000001", b"65535.5"))
@@ -290,7 +291,7 @@ def log_seeds():
 
 
 def host_log_seeds():
-    """Whole looks with and without a control group, cut ones, rubbish among them."""
+    """Samples with and without a control group, some cut off, and rubbish between them."""
     def look(what, *numbers):
         return bytes((what,)) + b"".join(bytes((len(each),)) + each for each in numbers)
     whole = [look(i % 2, (i << 28).to_bytes(5, "big"), (i << 29).to_bytes(5, "big"), b"\x04\x00\x00\x00\x00") for i in range(1, 60)]

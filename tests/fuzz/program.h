@@ -9,14 +9,14 @@ void program_enter(void);
 
 void program_folder(const char *name);
 
-/* Writes a file there, in a folder that was made. */
+/* Writes a file there, and makes its folder. */
 void program_write(const char *name, const void *bytes, size_t nbytes);
 
 /* Runs the program with these words, of which the first is its name; checks the exit code, and that no temporary file is
  * left. */
 void program_run(int n_words, char **words);
 
-/* A command line that grows; what is beyond the most words is left out. The words must outlive it. */
+/* A command line that grows; words beyond the maximum are left out. The words must outlive it. */
 enum { PROGRAM_WORDS_MAX = 40 };
 struct program_words {
     int count;
@@ -24,7 +24,7 @@ struct program_words {
 };
 void program_word(struct program_words *words, const char *word);
 
-/* program_run of what was collected. */
+/* Runs the program with the collected words. */
 void program_run_words(struct program_words *words);
 
 /* Removes everything in the folder. */

@@ -67,7 +67,7 @@ struct recipe {
     size_t nbytes;
     uint8_t what;
     uint64_t time_us;
-    uint64_t shift; /* of addresses: steps of a loop have their own */
+    uint64_t shift; /* added to addresses, so that each step of a loop has its own */
     struct pickle out;
 };
 
@@ -82,7 +82,7 @@ static uint8_t next(struct recipe *recipe) {
     return recipe_u8(&recipe->bytes, &recipe->nbytes);
 }
 
-/* Small multiples of 512, or what lies near to a power of two that something may wrap at. */
+/* A small multiple of 512, or a number near a power of two where arithmetic may wrap. */
 static uint64_t size_next(struct recipe *recipe) {
     static const uint64_t edges[] = {0,          1ULL << 31, 1ULL << 32, 1ULL << 53,
                                      1ULL << 61, 1ULL << 62, 1ULL << 63};
@@ -94,7 +94,7 @@ static uint64_t size_next(struct recipe *recipe) {
     return edges[kind % (sizeof edges / sizeof *edges)] + n - 128;
 }
 
-/* Few, so that they meet again. */
+/* One of few addresses, so that they repeat. */
 static uint64_t address_next(struct recipe *recipe) {
     uint8_t n = next(recipe);
     if (n < 250)
@@ -178,7 +178,7 @@ static void frames_put(struct recipe *recipe, const char *key) {
     put_op(&recipe->out, 'e');
 }
 
-/* What only some events have. */
+/* Fields that only some events have. */
 static void event_put_rarities(struct recipe *recipe, uint8_t which) {
     struct pickle *out = &recipe->out;
     if (which & 1)
@@ -215,7 +215,7 @@ static void event_put(struct recipe *recipe) {
     put_op(out, 'u');
 }
 
-/* A training loop: some of the bytes are read again and again, as its steps. What a step does not free, it keeps. */
+/* A training loop: each step reads the same bytes again. Allocations that a step does not free stay. */
 static void loop_put(struct recipe *recipe) {
     size_t nbytes = next(recipe) * 4U;
     unsigned n_steps = next(recipe) % 16 + 2, n_events = 0;

@@ -17,7 +17,7 @@ static uint8_t next(struct kineto_recipe *recipe) {
     return recipe_u8(&recipe->bytes, &recipe->nbytes);
 }
 
-/* Mostly a number of this magnitude, and now and then what nobody expects there. */
+/* Usually a number of this magnitude, sometimes an unexpected value. */
 static void value_put(struct kineto_recipe *recipe, const char *key, unsigned shift) {
     static const char *const others[] = {"-1",
                                          "null",

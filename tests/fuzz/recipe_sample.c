@@ -1,7 +1,7 @@
 /*
  * Takes one of the project's samples and changes a few bytes: a real recording with something wrong in it.
  *
- *     255 | which sample | how much of it is left, 0: all | changes: where (3 bytes), what is there then
+ *     255 | number of the sample | 256ths of it that are kept, 0: all | changes: place (3 bytes), new byte
  */
 #include "tests/fuzz/recipe.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* New ones go to the end: seeds name them by their place. */
+/* New samples go to the end, because seeds name them by their number. */
 static const char *const samples[] = {"one_event.pickle",
                                       "train.pickle",
                                       "expandable.pickle",

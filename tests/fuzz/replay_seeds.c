@@ -1,7 +1,7 @@
 /*
  * Runs a fuzz target over files and folders of files, without libFuzzer, so that every test run repeats old findings.
  *
- *     replay_NAME PATH...        the last line says how many inputs were run; none at all is a failure
+ *     replay_NAME PATH...        the last line says how many inputs were run; none is a failure
  */
 #include "tests/fuzz/target.h"
 
@@ -31,7 +31,7 @@ static bool run_file(const char *path, size_t nbytes) {
         return complain(path);
     }
     (void)fclose(file);
-    (void)fprintf(stderr, "%s\n", path); /* the last one before a crash is the culprit */
+    (void)fprintf(stderr, "%s\n", path); /* the last path before a crash is the culprit */
     (void)LLVMFuzzerTestOneInput(bytes, nbytes);
     n_inputs++;
     free(bytes);

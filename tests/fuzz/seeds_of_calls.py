@@ -59,7 +59,7 @@ class Calls:
 
     def call(self, handle, name, *values):
         types = self.calls[handle, name]
-        values += (0,) * (len(types) - len(values))  # what a call takes besides since then
+        values += (0,) * (len(types) - len(values))  # arguments that were added to the call later
         self.out += name_hash(handle, name).to_bytes(2, "big") + bytes((self.whose,))
         self.out += b"".join(number(*pair) for pair in zip(types, values))
 
@@ -80,12 +80,12 @@ class Calls:
         self.out += text.encode()
         self.view("parse", slot)
         self.view("regex", slot, 0)
-        for _ in range(8):  # a step at a time
+        for _ in range(8):  # select does a slice of the work at each call
             self.view("select", slot)
 
 
 def facts(recipe, device):
-    """Everything once, as a page that opens asks it."""
+    """Requests everything once, as a page does when it opens."""
     calls = Calls(recipe, device)
     for name, types in [(key[1], value) for key, value in calls.calls.items() if key[0] == "session"]:
         if name not in ("release", "reserve", "open", "unpack"):
@@ -190,7 +190,7 @@ KINDS = {"facts": facts, "drawing": drawing, "searching": searching, "questions"
 
 
 def seeds(recipes):
-    """Of {name: recipe}: all kinds of each."""
+    """All kinds of seeds for each of {name: recipe}."""
     for name, recipe in recipes.items():
         for kind, make in KINDS.items():
             yield f"{kind}_{name}", make(recipe, 1 if name == "two_devices" else 0)

@@ -1,4 +1,4 @@
-"""Seeds that name one of the project's samples (tests/fuzz/recipe_sample.c) and what is done with it."""
+"""Seeds that name one of the project's samples (tests/fuzz/recipe_sample.c) and what the target does with it."""
 
 import copy
 import gzip
@@ -13,7 +13,7 @@ SAMPLES = re.findall(r'"([\w.]+\.(?:pickle|gz|log))"', (FUZZ / "recipe_sample.c"
 
 
 def recipe(name, left=0, changes=b""):
-    """`left`: so many 256ths of it, 0: all."""
+    """`left`: how many 256ths of the sample are kept, 0: all."""
     which = next(i for i, sample in enumerate(SAMPLES) if sample.split(".", 1)[0] == name or sample == name)
     return bytes((255, which, left)) + changes
 
@@ -75,7 +75,8 @@ def plan(name, how=4, more=0, mib=0, other=0):
     return bytes((how, more, mib >> 8, mib & 255, other)) + recipe(name)
 
 
-# Of the first all of the ways in which something serves: settings, findings, checkpointing, the optimizer, all at once, nothing.
+# For the first sample the budgets cover every kind of answer: settings, findings, checkpointing, the optimizer, all at
+# once, nothing.
 PLANNED = (("train", 7000, 7600, 8500, 3000), ("oom", 0, 6000, 7000, 9000), ("leak_zero_grad", 1700, 1850), ("streams", 3400, 4000, 4600),
            ("kept_per_layer", 3300, 3700, 4000), ("leak_forward_only", 300, 410), ("held_over", 2020, 2300), ("expandable", 4000, 4300, 4500),
            ("private_pools", 1100, 1200), ("two_devices", 2200, 2700), ("leak_two_per_layer", 4400, 5000), ("leak_graph", 13680, 9000),
@@ -116,7 +117,7 @@ def program(words, files, text=b""):
 
 
 def command_lines():
-    """In words, `~` is a blank."""
+    """Command lines as words; `~` is a blank within a word."""
     server = (FUZZ.parent.parent / "samples" / "log_server_vllm.log").read_bytes()
     yield "view", program(f"png in {VIEW} && png in -f --view=#window=x&at=-1 && png in -f --view=#axis=time", ["train"])
     yield "map", program("png in --map --at=oom -o a.png && png in --map --at=9 --theme=dark -o b.png && png in --map -o c.png", ["oom"])
@@ -213,13 +214,13 @@ def command_lines():
 
 
 def faulty(name, **fields):
-    """A recording whose peak has the fault, of few layers."""
+    """A recording with the fault at its peak, and few layers."""
     case = peak_twins.Case(name, peak_twins.STYLES[0], **{"rows": peak_twins.FAULTS[name].rows or 2, "layers": 2, **fields})
     return packed(peak_twins.recorded(peak_twins.play(case, True), True)[0])
 
 
 def faults():
-    """Name and recording: of faults that no sample has, and with the front cut off."""
+    """(name, recording) of faults that no sample has, and of recordings with the front cut off."""
     for name in ("leak behind a first call", "held in turns", "held in one pass", "late zero_grad", "graph, freed", "graph, stays", "autocast", "next step", "old form"):
         yield re.sub("\\W+", "_", name), faulty(name)
     whole = peak_twins.play(peak_twins.Case("foreach", peak_twins.STYLES[0], layers=2), True).snapshot

@@ -2,9 +2,10 @@
  * Makes the calls of the page's scripts (render/page/page_api.def), in any order and with any arguments, on open sessions and
  * views. The table of calls is that list, so a call that is added to it is tested at once.
  *
- *     a byte: what is loaded | two bytes: the length of a recipe, and it | calls: two bytes which, a byte whose, arguments
+ *     a byte: what is loaded | two bytes: a recipe's length | the recipe | calls, each:
+ *     two bytes: which call | a byte: its handle | arguments
  *
- * Which call: the one whose name has the next hash, so that a seed keeps its meaning when the table grows.
+ * The two bytes of a call select the call whose name has the next hash, so that a seed keeps its meaning when the table grows.
  */
 #include "render/page/page_heap.h"
 #include "render/page/page_state.h"
@@ -38,7 +39,7 @@ struct arena_host page_heap(void) {
     return (struct arena_host){heap_resize, NULL};
 }
 
-/* ---- who is called, and with what ---- */
+/* ---- handles and arguments ---- */
 
 enum { MOST_SESSIONS = 2, MOST_VIEWS = 4, MOST_CALLS = 300, MOST_ARGUMENTS = 6 };
 
@@ -50,15 +51,16 @@ struct caller {
     struct {
         uint8_t kind, n;
     } argument[MOST_ARGUMENTS];
-    u32 last; /* the last of the last call's arguments that was a u32 */
-    place at; /* what the last call returned, where that is a place */
+    u32 last; /* the last u32 argument of the last call */
+    place at; /* the last place that a call returned */
 };
 
 static uint8_t next(struct caller *caller) {
     return recipe_u8(&caller->bytes, &caller->nbytes);
 }
 
-/* Compilers evaluate arguments in an order of their own; an input must mean the same to all of them. */
+/* Takes the arguments in order: compilers may evaluate arguments in any order, but an input must always mean the
+ * same. */
 static void arguments_take(struct caller *caller, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         caller->argument[i].kind = next(caller);
@@ -67,7 +69,7 @@ static void arguments_take(struct caller *caller, unsigned count) {
     caller->at = caller->last = 0;
 }
 
-/* Small numbers, as a page has them, and those at the ends of the type. */
+/* A small number, as a page passes them, or one near the limits of the type. */
 static u32 argument_u32(struct caller *caller, size_t unused, unsigned i) {
     uint8_t kind = caller->argument[i].kind, n = caller->argument[i].n;
     (void)unused;
@@ -102,7 +104,7 @@ static f64 argument_f64(struct caller *caller, size_t unused, unsigned i) {
 
 /* ---- the calls ---- */
 
-/* All of what an answer points to can be read. */
+/* Reads all bytes that an answer points to. */
 static void bytes_read(f64 at, f64 nbytes) {
     volatile uint8_t sum = 0;
     const uint8_t *bytes = (const uint8_t *)(place)at;
@@ -157,7 +159,7 @@ static void answer_read(const char *kind, place at) {
 
 #include "render/page/page_api.def"
 
-/* ---- the table of them ---- */
+/* ---- the table of calls ---- */
 
 enum handle { OF_session, OF_view };
 
@@ -197,9 +199,9 @@ static const struct call *call_next(struct caller *caller) {
     return found;
 }
 
-/* ---- what scripts do besides ---- */
+/* ---- other things that the scripts do ---- */
 
-/* Where a call gives room for bytes, the scripts write some. */
+/* Writes into the room that a call gives the scripts for bytes. */
 static void room_fill(struct caller *caller, size_t nbytes) {
     uint8_t *room = (uint8_t *)caller->at;
     for (size_t i = 0; room != NULL && i < nbytes && caller->nbytes != 0; i++)
@@ -241,7 +243,7 @@ static void view_end(struct caller *caller, unsigned i) {
     caller->views[i] = NULL;
 }
 
-/* Views go before their session. */
+/* Ends a session after its views. */
 static void session_end(struct caller *caller, unsigned i) {
     for (unsigned v = 0; v < MOST_VIEWS; v++)
         if (caller->views[v] != NULL && caller->views[v]->session == caller->sessions[i])
@@ -299,7 +301,7 @@ static void calls_make(struct caller *caller) {
     }
 }
 
-/* The recordings that the calls are about; the second is the first again. */
+/* Loads the recordings for the calls; the second is a copy of the first. */
 static void sessions_load(struct caller *caller) {
     uint8_t loaded = next(caller);
     size_t recipe_nbytes = next(caller) * 256U, payload_nbytes = 0;

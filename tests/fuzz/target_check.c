@@ -1,6 +1,6 @@
 /*
- * `strata check`: a byte that chooses how | rules, one a line | "%%\n" | strata.json | "%%\n" | the recipe. If a baseline
- * is wanted, a first run writes it.
+ * `strata check`: a byte that chooses the options | rules, one a line | "%%\n" | strata.json | "%%\n" | the recipe. If
+ * a baseline is wanted, a first run writes it.
  */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"
@@ -13,7 +13,7 @@ enum { RULES_NBYTES = 2000, MOST_RULES = 12 };
 
 static const char *const formats[] = {"--format=text", "--format=github", "--format=junit", "--format=json"};
 
-/* What stands before the next "%%\n"; `bytes` moves after that. */
+/* The part before the next "%%\n"; `bytes` moves past that separator. */
 static const uint8_t *part_take(const uint8_t **bytes, size_t *nbytes, size_t *part_nbytes) {
     const uint8_t *part = *bytes, *mark = *nbytes != 0 ? memmem(part, *nbytes, "%%\n", 3) : NULL;
     *part_nbytes = mark != NULL ? (size_t)(mark - part) : *nbytes;

@@ -1,6 +1,6 @@
 /*
- * `strata diff` of two recipes: two bytes that choose how | the length of a patch, and where it goes | the patch | the
- * recipe of A, which with the patch is that of B. So most of B is what is in A.
+ * `strata diff` of two recipes: two bytes that choose the options | the length and the place of a patch | the patch |
+ * the recipe of A. The patched recipe is that of B, so most of B is as in A.
  */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"

@@ -1,4 +1,4 @@
-/* Every kind of export of a recipe: each allocation has a row, lines add up, and JSON is valid. */
+/* Exports a recipe in every format: each allocation has a row, lines add up, and JSON is valid. */
 #include "render/export/export.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
@@ -14,7 +14,7 @@ struct asked {
     uint32_t from, until, at;
 };
 
-/* Any window that the device has; of a moment that it has not, it is left out. */
+/* Chooses any window that the device has. If it lacks the moment, the device is left out. */
 static bool range_choose(void *context, const struct timeline *timeline, struct export_range *range) {
     const struct asked *asked = context;
     range->from = asked->from % timeline->n_moments;
@@ -33,7 +33,7 @@ static uint64_t lines_of(const struct buffer *text) {
 }
 
 static void csv_check(const struct buffer *out, const struct trace *trace) {
-    uint64_t n = 1; /* the header; quoted texts may have lines of their own */
+    uint64_t n = 1; /* the header; quoted texts may contain line breaks */
     for (uint32_t i = 0; i < trace->n_devices; i++)
         n += trace->devices[i].allocations.count;
     EXAMINE_CHECK(lines_of(out) >= n);
@@ -59,7 +59,7 @@ static void speedscope_check(const struct buffer *out) {
     cJSON_Delete(document);
 }
 
-/* The database and itself, as those of two ranks. */
+/* Joins the database with itself, as if it were those of two ranks. */
 static void join_check(const struct buffer *database, struct arena *scratch) {
     char path[] = P_tmpdir "/strata-fuzz-XXXXXX", reason[EXPORT_REASON_NBYTES] = "";
     const struct export_part parts[] = {{path, "rank0", "rank0.pickle", 0, -1},
@@ -74,7 +74,7 @@ static void join_check(const struct buffer *database, struct arena *scratch) {
     buffer_release(&out);
 }
 
-/* Its name and its ending mean no other kind. */
+/* The format's name and ending select this format. */
 static void kind_check(enum export_kind kind) {
     char path[64];
     snprintf(path, sizeof path, "x%s", export_kind_ending(kind));

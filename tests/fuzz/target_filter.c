@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word stands where it says, and so does its text. */
+/* Every word, and the text in it, lies where its offsets say. */
 static void words_check(const struct filter *filter, const char *text, uint32_t nbytes) {
     EXAMINE_CHECK(filter->n_words <= FILTER_WORDS_MAX && filter->n_regexes <= filter->n_words);
     for (uint32_t i = 0; i < filter->n_words; i++) {
@@ -20,7 +20,7 @@ static void words_check(const struct filter *filter, const char *text, uint32_t 
     }
 }
 
-/* Every expression meets every other frame and string. */
+/* Matches every expression with every second frame and string. */
 static const struct filter_regex *regexes_make(const struct trace *trace, uint32_t count,
                                                struct arena *arena) {
     uint32_t n = trace->frames.count > trace->strings.count ? trace->frames.count : trace->strings.count;

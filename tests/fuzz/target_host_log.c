@@ -1,5 +1,5 @@
 /* The host's log of strata run (docs/run.md): samples of any size, cut or damaged, mixed with samples of devices and other
- * lines. The reader must find what whole lines say. */
+ * lines. The reader must find the figures of complete lines. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"
@@ -16,10 +16,10 @@ struct host_log {
     size_t nbytes;
     uint64_t resident[LINES_MOST];
     uint32_t n_looks;
-    bool plain; /* nothing but whole lines */
+    bool plain; /* only complete lines */
 };
 
-/* Of any length, since sizes are what goes wrong. */
+/* A number with any count of digits, because large sizes are what goes wrong. */
 static uint64_t number_make(const uint8_t **bytes, size_t *nbytes) {
     uint64_t number = 0;
     for (uint8_t left = recipe_u8(bytes, nbytes) % 8; left > 0; left--)
@@ -43,7 +43,7 @@ static void look_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes
     log->resident[log->n_looks++] = resident;
 }
 
-/* A device beside it, or a dump, of which nothing is read back. */
+/* Adds a sample of a device, or a dump; nothing of it is read back. */
 static void device_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes) {
     uint8_t gpu = recipe_u8(bytes, nbytes);
     uint64_t used = number_make(bytes, nbytes), total = number_make(bytes, nbytes);
@@ -54,7 +54,7 @@ static void device_add(struct host_log *log, const uint8_t **bytes, size_t *nbyt
         gpu % 9, used, total);
 }
 
-/* Bytes of the input as they are. */
+/* Adds bytes of the input unchanged. */
 static void rubbish_add(struct host_log *log, const uint8_t **bytes, size_t *nbytes) {
     for (uint8_t left = recipe_u8(bytes, nbytes) % 80; left > 0 && *nbytes > 0; left--)
         log->text[log->nbytes++] = (char)recipe_u8(bytes, nbytes);
@@ -73,14 +73,14 @@ static void log_make(struct host_log *log, const uint8_t *bytes, size_t nbytes) 
             continue;
         }
         look_add(log, &bytes, &nbytes, i, what % 2 == 0);
-        if (what % 8 == 6) { /* cut off where the process was killed */
+        if (what % 8 == 6) { /* a line that was cut off when the process was killed */
             log->nbytes -= what / 8;
             log->plain = false;
         }
     }
 }
 
-/* Each line's figure is there, in its order; a level of 64 TiB no machine has (SIZE_LIMIT of log_text.c). */
+/* The trace has the figure of each line, in order. (No machine has 64 TiB, the SIZE_LIMIT of log_text.c.) */
 static void looks_check(const struct host_log *log, const struct trace *trace) {
     uint32_t n = 0;
     for (uint32_t d = 0; d < trace->n_devices; d++)

@@ -1,5 +1,5 @@
-/* Makes the page of a recipe, redacted or not, of limited size or not, and reads it again. Every page must be readable; where
- * nothing was merged, it must have the same content. */
+/* Makes the page of a recipe, redacted or not, with a limited size or not, and reads it again. Every page must be
+ * readable; if nothing was merged, it must have the same content. */
 #include "analysis/loop/category.h"
 #include "render/page/html.h"
 #include "tests/fuzz/examine.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Only what the page keeps in any case. */
+/* Compares only what the page keeps in any case. */
 static void same_check(const struct trace *a, const struct trace *b) {
     EXAMINE_CHECK(a->n_devices == b->n_devices);
     for (uint32_t i = 0; i < a->n_devices; i++) {

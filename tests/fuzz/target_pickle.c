@@ -1,4 +1,4 @@
-/* A pickle, written by the allocator or by anybody else. */
+/* A pickle with any content. */
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/target.h"
 

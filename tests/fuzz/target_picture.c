@@ -1,4 +1,5 @@
-/* The PNG of a recipe, with options from the first bytes: of any recording, libpng must read it, in the size asked for. */
+/* The PNG of a recipe, with options from the first bytes. libpng must be able to read it, and it must have the
+ * requested size. */
 #include "render/png/chart.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"

@@ -22,7 +22,7 @@ static const char *const words[] = {"--ranks=2",
 enum { N_BUDGETS = sizeof budgets / sizeof *budgets, N_WORDS = sizeof words / sizeof *words };
 enum { JSON = 1, MARKDOWN = 2, BUDGET = 4, TOGETHER = 8, LARGEST = 16, PICTURE = 32, PAGE = 64, OTHER = 128 };
 
-/* So many MiB, or one of the usual sizes. */
+/* Writes a number of MiB, or one of the usual sizes. */
 static void budget_say(char *text, size_t nbytes, const uint8_t **bytes, size_t *left) {
     uint8_t high = recipe_u8(bytes, left), low = recipe_u8(bytes, left);
     if (high >= 0xf8)

@@ -1,5 +1,5 @@
 /*
- * The command line, and everything after it:
+ * The whole program, from its command line on:
  *
  *     words, one per line | "%%\n" | text of the files "rules", "config" and "baseline" | "%%\n" | the snapshot "in", or
  *     a recipe for it | "%%\n" | more of them: "in1", "in2" ...
@@ -25,7 +25,7 @@ struct part {
     size_t nbytes;
 };
 
-/* What stands before the next "%%\n"; `rest` moves after that. */
+/* The part before the next "%%\n"; `rest` moves past that separator. */
 static struct part part_take(struct part *rest) {
     const uint8_t *mark = rest->nbytes != 0 ? memmem(rest->at, rest->nbytes, "%%\n", 3) : NULL;
     struct part part = *rest;
@@ -40,8 +40,8 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* A word cannot leave the folder, for it has slashes between digits only; those of a filter's regular expression are
- * written '|'. */
+/* Changes a word so that it cannot leave the folder: slashes stay only between digits. The slashes of a filter's
+ * regular expression are written '|'. */
 static void word_tame(char *word) {
     bool filter = strncmp(word, "--filter=", 9) == 0;
     for (char *c = word; *c != '\0'; c++) {
@@ -52,7 +52,7 @@ static void word_tame(char *word) {
     }
 }
 
-/* Those that a batch and a check ask. */
+/* The variables that batch and check read. */
 static const char *const environment[] = {"SLURM_PROCID", "SLURM_NTASKS", "RANK",
                                           "WORLD_SIZE",   "CI",           "GITHUB_STEP_SUMMARY"};
 enum { N_ENVIRONMENT = sizeof environment / sizeof *environment };
@@ -70,7 +70,7 @@ static void environment_clear(void) {
         (void)unsetenv(environment[i]);
 }
 
-/* What dumps are called, in the order of the words. */
+/* The names of dumps, in the order of the words. */
 static const char *names[MOST_FILES];
 static unsigned n_names;
 

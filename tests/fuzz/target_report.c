@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-/* It must not contain what a terminal would obey. */
+/* The text must not contain characters that control a terminal. */
 static void text_check(const struct buffer *text) {
     for (size_t i = 0; i < text->nbytes; i++)
         EXAMINE_CHECK(text->bytes[i] == '\n' || (text->bytes[i] >= 0x20 && text->bytes[i] != 0x7f));

@@ -1,5 +1,5 @@
 /*
- * `strata whatif` of a recipe: bytes that choose what is asked | the recipe. The replay after it is the report's, too.
+ * `strata whatif` of a recipe: bytes that choose the question | the recipe. The report uses the same replay.
  */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"
