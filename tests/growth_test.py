@@ -40,7 +40,7 @@ LOGITS = ((PROJECT + "main.py", "logits", 90),) + STEP
 STATE = ((TORCH + "optim/adamw.py", "_init_group", 176), (TORCH + "optim/adamw.py", "step", 213)) + STEP
 NOISE = tuple(((PROJECT + f"noise/worker_{i}.py", "poll", 5 + i),) + STEP for i in range(6))
 
-# The call sites that a story's leak may be found at; of "graph" all of the forward pass stays.
+# The call sites at which a story's leak may be reported. In "graph" everything of the forward pass stays.
 EXPECTED = {
     "graph": {"attention.py", "feed_forward.py", "block.py", "transformer.py", "loss.py"},
     "probes": {"probe.py"},
@@ -51,7 +51,8 @@ EXPECTED = {
     "replay_buffer": {"buffer.py"},
     "key_values": {"cache.py"},
 }
-REPLACED = {"concatenated", "replay_buffer", "key_values"}  # of which one allocation a step is there, each time larger
+# Stories in which each step replaces an allocation with a larger one.
+REPLACED = {"concatenated", "replay_buffer", "key_values"}
 
 
 class Run(Training):
@@ -60,7 +61,7 @@ class Run(Training):
     def __init__(self, world, story, dice, noise):
         self.story, self.dice, self.noise, self.number = story, dice, noise, 0
         self.cache = collections.deque()
-        self.buffers = {}  # what is replaced -> its block
+        self.buffers = {}  # name: its current block
         super().__init__(world, Shape(layers=2, width=512, batch=2, tokens=256), retain_graph=story == "graph")
 
     def keep(self, places, nbytes):
@@ -70,7 +71,7 @@ class Run(Training):
         self.world.free(block, self.world.stacks.free(places))
 
     def replace(self, name, nbytes, places):
-        """As torch.cat does: the new allocation is there before the old one goes."""
+        """Replaces an allocation as torch.cat does: makes the new one before it frees the old one."""
         old = self.buffers.get(name)
         self.buffers[name] = self.keep(places, nbytes)
         if old:
@@ -105,7 +106,7 @@ class Run(Training):
         return super().take_batch()
 
     def habit(self):
-        """Once in a step."""
+        """What the story does once in each step."""
         if self.story == "losses":
             self.retained.append(self.keep(LOSSES, 4))
         if self.story == "outputs":
@@ -126,10 +127,10 @@ class Run(Training):
         self.habit_of_replacing()
 
     def habit_of_replacing(self):
-        """The same call site in every step, one allocation for another."""
+        """Stories in which the same call site replaces its allocation in every step."""
         if self.story == "concatenated":
             self.replace("buffer", (self.number + 1) * 2 * MIB, BUFFER)
-        if self.story == "replay_buffer":  # what comes in a step differs; it is full for no step of the recording
+        if self.story == "replay_buffer":  # each step adds a different amount; the buffer never gets full
             self.stored = getattr(self, "stored", 3 * MIB) + self.dice.between(256 * KIB, 3 * MIB)
             self.replace("buffer", self.stored, BUFFER)
         if self.story == "swinging":
@@ -138,10 +139,10 @@ class Run(Training):
             self.replace("buffer", min(self.number + 1, 4) * 3 * MIB, BUFFER)
         if self.story == "doubling" and self.number & (self.number - 1) == 0:  # 0, 1, 2, 4, 8
             self.replace("buffer", max(1, self.number) * 2 * MIB, BUFFER)
-        if self.story == "late_state" and self.number in (1, 2):  # of parameters that are unfrozen later
+        if self.story == "late_state" and self.number in (1, 2):  # states of parameters that are unfrozen later
             for _ in range(4):
                 self.keep(STATE, self.dice.between(MIB, 3 * MIB))
-        if self.story == "growing_batch" and self.number % 4 != 3:  # lengths rise by chance, but not up to the end
+        if self.story == "growing_batch" and self.number % 4 != 3:  # lengths happen to rise, but not up to the end
             self.replace("logits", self.shape.tokens * KIB * (1 + self.number % 4), LOGITS)
 
     def step(self, number, clip=False):
@@ -158,7 +159,7 @@ class Run(Training):
 
 
 def annotated(value, mode):
-    """The snapshot with the annotations that the mode leaves."""
+    """The snapshot with only the annotations that the mode keeps."""
     prefix = {"profiler": "", "optimizer": "Optimizer.step", "none": None}[mode]
     value["external_annotations"] = [
         each for each in value["external_annotations"] if prefix is not None and each["name"].startswith(prefix)
@@ -179,7 +180,7 @@ def play(seed, story, noise, mode):
 
 
 def growing(strata, path):
-    """What the findings say grows: call site -> kind."""
+    """{call site: kind of finding} of everything that the findings call growing."""
     done = subprocess.run([strata, "report", "--json", str(path)], capture_output=True, check=True, timeout=120)
     findings = json.loads(done.stdout)["devices"][0]["findings"]
     return {one["site"]: one["kind"] for one in findings
@@ -193,7 +194,7 @@ def growth_status(strata, path):
 
 
 def check(strata, folder, seed):
-    """What is wrong with one run; None: nothing."""
+    """Checks one run; returns what is wrong, or None."""
     leaking = seed % 2 == 0
     stories = LEAKS if leaking else HEALTHY
     story = stories[seed // 2 % len(stories)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Strata answers to what people type by habit: words of a filter, packed files, width and colour of text.
+"""Things that people type by habit: words of a filter, packed files, the width and colour of text.
 
     STRATA=path/to/strata habits_test.py
 """
@@ -74,7 +74,7 @@ class Filters(Case):
 
 
 class Packed(Case):
-    """Recordings in zstd and xz are the recordings; Python's lzma and zstd(1) pack them."""
+    """Recordings packed with zstd or xz give the same answers; Python's lzma and zstd(1) pack them."""
 
     def packed(self):
         data = (SAMPLES / "oom.pickle").read_bytes()
@@ -119,7 +119,7 @@ class Packed(Case):
 
 
 class Text(Case):
-    """No line is longer than the terminal, or COLUMNS, or 100; what is wrapped is all still there."""
+    """No line is longer than the terminal, COLUMNS or 100 columns, and wrapping loses no word."""
 
     def text(self, *words, **more):
         return self.expect(0, *words, env=environment(**more)).stdout.decode()
@@ -184,7 +184,7 @@ class Text(Case):
 
 
 class Open(Case):
-    """--open starts what BROWSER or the system names, with the page's absolute path."""
+    """--open starts the browser that BROWSER or the system names, with the page's absolute path."""
 
     def browser(self, name, code=0):
         path = self.path / "bin" / name
@@ -247,7 +247,8 @@ class Check(Case):
         return re.findall(r"file=([^,]*),", done.stdout.decode())
 
     def test_annotations_name_files_of_the_workspace(self):
-        """The recorded path is /home/user/train/model/loss.py; the longest ending of it that exists below the workspace."""
+        """Annotations name the longest ending of the recorded path, /home/user/train/model/loss.py, that exists in the
+        workspace."""
         (recorded,) = self.files_named()
         workspace = self.path / "checkout"
         parts = recorded.strip("/").split("/")
@@ -262,14 +263,15 @@ class Check(Case):
 
 
 class Tables(Case):
-    """summary.csv and metrics.prom say what summary.json says; Python's csv reads the one, the format's grammar the other."""
+    """summary.csv and metrics.prom have the figures of summary.json; Python's csv reads the one, a grammar of the
+    format the other."""
 
     def test_same_figures(self):
         names = ("rank0.pickle", 'rank1 = "a", b.pickle', "=rank2.pickle")
         (self.path / "dumps").mkdir()
         for name, sample in zip(names, ("oom", "train", "held_over"), strict=True):
             self.write(f"dumps/{name}", (SAMPLES / f"{sample}.pickle").read_bytes())
-        for _ in range(2):  # what it wrote itself it replaces
+        for _ in range(2):  # a batch replaces its own files
             self.expect(0, "batch", "dumps", "-o", "out")
         rows = json.loads((self.path / "out" / "summary.json").read_text())["rows"]
         with open(self.path / "out" / "summary.csv", newline="") as file:

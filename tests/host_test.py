@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Pinned host memory of a snapshot (host_segments, host_traces): one more device, in every verb. The control is the recording
-that the test makes: what it allocated, and when.
+"""Pinned host memory of a snapshot (host_segments, host_traces) is one more device in every verb. The control is the
+list of allocations from which the test makes the recording.
 
     STRATA=path/to/strata host_test.py
 """
@@ -29,7 +29,8 @@ def run(*words):
 
 
 class HostMemory:
-    """Blocks as PyTorch's host allocator has them: each a segment of its own, rounded up to a power of two, never given back."""
+    """PyTorch's host allocator: each block is a segment of its own, rounded up to a power of two and never given
+    back."""
 
     def __init__(self):
         self.events, self.blocks, self.live, self.curve = [], [], {}, []
@@ -67,7 +68,7 @@ class HostMemory:
 
 
 class Device:
-    """A GPU's allocations in one segment, one after the other in addresses and in time."""
+    """A GPU whose allocations follow one another in one segment, in address and in time."""
 
     def __init__(self):
         self.events, self.live, self.next, self.time_us = [], {}, BASE, 0
@@ -181,8 +182,8 @@ class Host(unittest.TestCase):
 
     def offloading(self, way):
         """Four steps of a model of six layers. "out": each activation is copied to the host and back for its backward; "none": it
-        stays; "loader": batches come from pinned memory; "kept": the host has a copy, and the GPU keeps its own; "later": the copy
-        is one of the step before."""
+        stays; "loader": batches come from pinned memory; "kept": the host has a copy, and the GPU keeps its own;
+        "later": the copy belongs to the step before."""
         device, host, marks, last = Device(), HostMemory(), [], None
         for step in range(4):
             marks.append({"name": f"ProfilerStep#{step}", "stage": "START", "device": 0, "time_us": device.tick()})
@@ -256,7 +257,7 @@ class Host(unittest.TestCase):
         self.assertEqual([one for one in self.report(TRAIN)["diagnostics"] if one["code"] == "unread_key"], [])
 
     def test_hostile(self):
-        """Lists that are a device's already, of other kinds, or of nothing."""
+        """Lists of host memory that repeat a device's, have another type, or are empty."""
         segments, events = self.host.segments(), self.host.events
         for i, (some, traces) in enumerate(((None, None), (5, "x"), ([], []), ([[]], [[]]), ({}, {}), ([segments, segments], [events, events]),
                                             (self.snapshot["segments"], self.snapshot["device_traces"]), (events, segments))):

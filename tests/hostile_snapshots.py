@@ -12,7 +12,7 @@ BEGIN_US = 1_700_000_000_000_000
 
 class Maker:
     def __init__(self, seed):
-        """Even seeds have no sizes that are refused, so that what lies behind the reader is reached."""
+        """Even seeds have no sizes that the reader refuses, so that the code after the reader runs."""
         self.random = random.Random(seed)
         self.numbers = NEAR + (HUGE if seed % 2 else [])
         self.frames = [[self.frame() for _ in range(self.random.randint(0, 4))] for _ in range(5)]

@@ -31,7 +31,8 @@ from hostile_snapshots import Maker  # noqa: E402
 
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 TIMEOUT_S = 300
-LESS = 10 if "asan" in STRATA else 1  # sanitizers look at a tenth of what once took time by the square: it is the same code
+# With sanitizers, a tenth of the inputs that once took quadratic time: the code is the same.
+LESS = 10 if "asan" in STRATA else 1
 MIB = 1 << 20
 PIECE_MAX_NBYTES = MIB
 STEERING = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -65,7 +66,7 @@ def segment(address, blocks, **more):
 
 
 def payload_changed(page, of_type, change):
-    """The page with `change` applied to what the only section of this type says (docs/payload.md)."""
+    """The page with `change` applied to the content of its only section of this type (docs/payload.md)."""
     before, payload, after = re.split(rb'(?<=id="payload">)([A-Za-z0-9+/=]*)(?=</script>)', page)
     payload = base64.b64decode(payload)
     n_sections, n_pieces = struct.unpack_from("<II", payload, 8)
@@ -107,7 +108,8 @@ class Case(unittest.TestCase):
         self.assertIsNone(STEERING.search(text.replace("\n", " ")), where)
 
     def every_verb(self, value, name="s.pickle"):
-        """Runs all verbs; each answers 0, or 1 with a message. Answers what the JSON report says; None: refused."""
+        """Runs all verbs; each must exit with 0, or with 1 and a message. Returns the JSON report; None: it was
+        refused."""
         path, codes, report = self.write(value, name), set(), None
         for words in VERBS:
             done = self.strata(*words, path, "-q", "-f", "-o", "out.bin")
@@ -152,7 +154,7 @@ class Sums(Case):
             self.assertIn(b"8.0 EiB", self.strata("report", "s.pickle", *words).stdout.replace(b"\xc2\xa0", b" "))
 
     def test_a_small_part_of_2_to_63(self):
-        """Once a division by zero."""
+        """Strata once divided by zero here."""
         sizes = [(1 << 62), (1 << 62) - 512, 512]
         events = [event("alloc", (i + 1) << 32, size) for i, size in enumerate(sizes)]
         events[2]["frames"] = [{"name": "backward", "filename": "train.py", "line": 9}]
@@ -160,7 +162,7 @@ class Sums(Case):
         self.assertIn(b"<1 %", self.strata("report", "s.pickle").stdout)
 
     def test_a_page_that_says_so(self):
-        """A page of sizes that fit, changed by hand: who reads a page checks them as well."""
+        """A page whose sizes were changed by hand: the reader of pages checks sums too."""
         self.write(snapshot([event("alloc", (i + 1) << 32, 0xFF << 32) for i in range(4)]))
         page = self.strata("html", "s.pickle", "-o", "-").stdout
 
@@ -183,13 +185,13 @@ class Sums(Case):
 
 
 class OutOfMemory(Case):
-    """A run that tries again and again: the report once took time by the square of the events."""
+    """A run that fails and tries again many times: the report once took quadratic time in the events."""
 
     def test_a_quarter_of_a_million(self):
         n, where = 250_000 // LESS, [{"name": "forward", "filename": "train.py", "line": 41}]
         trace, live, pending, wanted = [], 0, 0, []
         for i in range(n):
-            # Every allocation is freed at once, and completes three events later: it waits meanwhile.
+            # Each allocation is freed at once, but the free completes only three events later.
             trace.append({"action": "alloc", "addr": i << 12, "size": 4096 + i, "stream": 0, "frames": where})
             live += 4096 + i
             if i % 3 == 0:
@@ -218,7 +220,7 @@ class OutOfMemory(Case):
 
 
 class Overlaps(Case):
-    """Segments over segments: each was once held against every piece below it."""
+    """Segments that overlap: Strata once compared each with every piece below it."""
 
     def test_segments(self):
         n = 150_000 // LESS
@@ -237,7 +239,7 @@ class Overlaps(Case):
 
 
 class ManyAnnotations(Case):
-    """Phases and steps by the hundred thousand: what takes time by the square of them does not end here."""
+    """Hundreds of thousands of phases and steps: code that takes quadratic time would not end within the test."""
 
     def test_nested_and_short_steps(self):
         n_nested, n_steps, where = 50_000 // LESS, 100_000 // LESS, [{"name": "forward", "filename": "train.py", "line": 41}]
@@ -270,7 +272,7 @@ class ManyAnnotations(Case):
         n, trace = 333_000 // LESS, []
         frames = [[{"name": name, "filename": "train.py", "line": line}, {"name": "main", "filename": "train.py", "line": 90}]
                   for name, line in (("forward", 41), ("loss", 42))]
-        for i in range(n):  # an output is kept until the next one was made
+        for i in range(n):  # each output lives until the next one was made
             trace.append({"action": "alloc", "addr": (i & 1) + 1 << 32, "size": 1 << 20, "stream": 0, "frames": frames[0]})
             trace.append({"action": "free_requested", "addr": (i & 1 ^ 1) + 1 << 32, "size": 1 << 20, "stream": 0,
                           "frames": frames[1]})
@@ -285,11 +287,11 @@ class ManyAnnotations(Case):
 
 
 class DeepStacks(Case):
-    """A page names each stack by its parent, so that few bytes tell of stacks with a hundred thousand frames."""
+    """A page stores each stack as its parent and one frame, so a few bytes can describe stacks with 100,000 frames."""
     STACKS = 200000 // LESS
 
     def chain(self, content):
-        """Section 6, each stack below the one before instead of below none."""
+        """Changes section 6: each stack becomes a child of the one before, not of none."""
         width = content[0]
         return content[:4] + bytes(width * self.STACKS) + content[4 + width * self.STACKS:]
 
@@ -305,13 +307,13 @@ class DeepStacks(Case):
                               (["report", "deep.html"], "a.txt")):
             done = self.strata(*words, "deep.html", "-q", "-f", "-o", output)
             self.assertEqual(done.returncode, 0, (words, done.stderr))
-            # A line for each stack, and of each stack what one reads; not the square of them.
+            # Outputs have a line for each stack, with a readable part of it: their size is not quadratic.
             self.assertLess((self.folder / output).stat().st_size, 1 << 29, words)
         self.assertEqual(json.loads(self.strata("report", "--json", "deep.html").stdout)["devices"][0]["allocations"], self.STACKS)
 
 
 class Sidecars(Case):
-    """What lies in the directory of a batch may be anybody's."""
+    """A directory of a batch may contain sidecars that anybody wrote."""
 
     def setUp(self):
         super().setUp()
@@ -326,7 +328,7 @@ class Sidecars(Case):
         (self.folder / "out" / f"rank{rank}.strata.json").write_text(json.dumps(sidecar))
 
     def index(self, code=0, memory="256MiB"):
-        """--index in little memory, and what it wrote."""
+        """Runs --index with little memory; returns the summary and standard error."""
         limit = 2 << 30 if "asan" not in STRATA else resource.RLIM_INFINITY
         done = self.strata("batch", "--index", "out", "--max-memory", memory,
                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
@@ -371,7 +373,7 @@ class Sidecars(Case):
         self.assertTrue(all(0 <= row["peak_bytes"] < 1 << 64 for row in summary["rows"]))
 
     def test_millions_of_sites(self):
-        """11 MB once took 47 seconds, by the square of the sites."""
+        """11 MB once took 47 seconds, because the time was quadratic in the sites."""
         for rank in range(1, 41):
             def change(sidecar, rank=rank):
                 sidecar["batch"]["devices"][0]["sites"] = [[i + 1, 1, f"rank{rank}.py:{i} f"] for i in range(9000)]
@@ -381,7 +383,7 @@ class Sidecars(Case):
         self.assertEqual(len(summary["rows"]), 41)
 
     def test_many_sizes_of_shards(self):
-        """Small records that each name another number of shards once took a megabyte each."""
+        """Small records that each name a different number of shards once took a megabyte each."""
         for i in range(600):
             of = (1 << 20) - i
             record = {"schema": 1, "kind": "shard", "shard": of, "of": of, "files": 0, "fingerprint": "", "refused": []}
@@ -399,7 +401,7 @@ class Sidecars(Case):
 
 
 class Made(Case):
-    """Recordings of all that should not be, in every verb: an answer that can be read, or a refusal."""
+    """Generated recordings with impossible values, in every verb: a readable answer or a refusal."""
 
     verbs = [["report", "--json", "--top=0"], ["report"], ["png", "--width=400", "--height=300"],
              ["png", "--color-by=category", "--width=400", "--height=300"], ["html", "--max-html-size=1MiB"],
@@ -425,7 +427,7 @@ class Made(Case):
 
 
 class Words(Case):
-    """What is hostile in the command line, or in files that stand beside a recording."""
+    """Hostile words in the command line, and hostile files beside a recording."""
 
     grown = ("((a{1,255}){1,255}){1,255}", "(" * 12 + "a" + ")+" * 12, "(a{200}){2,}{9}", "(a|b)\\1", "(" * 300 + ")" * 300)
     fine = ("x{2,5}|t[r]ain", "[]a-z]+\\.py", "(forward|x{1,255})+", "f{1}", "[[:alpha:]]{3,7}\\.py", "^$", "trai\\d*n|(z{3}){4}")
@@ -472,7 +474,7 @@ class Words(Case):
                     self.assertIsNone(STEERING.search(said), said)
 
     def test_what_a_file_is_called_and_says(self):
-        """Reports, differences and the source of pages are valid UTF-8 that steers nothing."""
+        """Reports, differences and pages are valid UTF-8 without characters that control a terminal."""
         text = "\x1b[31m\u061c\u200e\u200f\u202e\u2066\x85\u2028\ufeffx"
         frames = [{"name": text, "filename": text + ".py", "line": 1}]
         value = pickle.dumps({**snapshot([{**event("alloc", 4096, 512), "frames": frames}]), "title": text}, 4)
@@ -490,7 +492,7 @@ class Words(Case):
                 self.assert_steers_nothing((self.folder / page).read_text(), page)
 
     def planted(self):
-        """A run that ends without memory, in which every text is hostile."""
+        """A run that runs out of memory and in which every text is hostile."""
         value = pickle.loads((ROOT / "samples" / "oom.pickle").read_bytes())
         for trace in value["device_traces"]:
             for i, row in enumerate(trace):
@@ -500,7 +502,7 @@ class Words(Case):
         return self.write(value, "planted.pickle")
 
     def test_every_text_is_hostile(self):
-        """Plans, exports and what a log is quoted with: each form is read by a reader of its own."""
+        """Plans, exports and quotations of logs; each format is read by a reader of its own."""
         path = self.planted()
         for words in (["report"], ["report", "--markdown"], ["whatif", "--budget"], ["plan"], ["plan", "--markdown"], ["plan", "--json"], ["plan", "-o", "p.html"],
                       ["batch", "--group-by=host", "-o", "b"]):
@@ -515,7 +517,7 @@ class Words(Case):
         rows = list(csv.reader(io.StringIO((self.folder / "out.csv").read_bytes().decode(), newline="")))
         for cell in (cell for row in rows for cell in row):
             self.assert_steers_nothing(cell, cell)
-            self.assertNotRegex(cell, r"\A[=+@]")  # spreadsheets would compute it
+            self.assertNotRegex(cell, r"\A[=+@]")  # a spreadsheet would evaluate it as a formula
         for line in (self.folder / "out.folded").read_text().splitlines():
             self.assertRegex(line, r"\A[^\0-\x1f\x7f]+ \d+\Z")
         self.assert_steers_nothing((self.folder / "out.speedscope").read_text(), "speedscope")
@@ -524,7 +526,7 @@ class Words(Case):
         self.assertEqual([("ok",)], base.execute("pragma integrity_check").fetchall())
 
     def test_every_line_is_hostile(self):
-        """Names of hosts and what is quoted of a log."""
+        """Names of hosts, and quotations of logs."""
         lines = [line for i, text in enumerate(HOSTILE) for line in (
             f"{text} [rank{i}]: step: {i} memory: {10 + i}.5GiB(50.00%)", f'  File "/x/{text}.py", line 3, in {text}', f"{text}: Killed process {i} ({text}) anon-rss:{i}5678kB",
             f"{text} torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU {i} has a total capacity of 79.15 GiB of which 1.1 GiB is free. {text}")]
@@ -542,14 +544,14 @@ class Words(Case):
             self.assertEqual((done.returncode, b"standard input can be read only once" in done.stderr), (2, True), done.stderr)
 
     def test_too_few_files(self):
-        """As many as the dynamic linker needs, and one less than the reader does."""
+        """The process may open as many files as the dynamic linker needs, and one fewer than the reader needs."""
         path = self.write(snapshot([event("alloc", 4096, 512)]))
         done = self.strata("report", path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"cannot read: Too many open files", done.stderr)
 
     def test_a_batch_with_too_few_files(self):
-        """Every sentence names what is lacking or is true beside it, and what stands there stays whole."""
+        """Every message names the lack of files or stays true despite it, and existing files stay complete."""
         self.folder.joinpath("in").mkdir()
         for rank in range(2):
             self.write(snapshot([event("alloc", 4096, 512)]), f"in/rank{rank}.pickle")
@@ -582,7 +584,7 @@ class Words(Case):
                 self.assertTrue(text.rstrip().endswith("</html>") if path.suffix == ".html" else text.endswith("\n"), path)
 
     def test_a_batch_replaces_what_is_somebody_s_if_forced(self):
-        """The records among the results too, as the sentence says that refuses."""
+        """--force replaces foreign files among the results, records included, as the message of the refusal says."""
         path = self.write(snapshot([event("alloc", 4096, 512)]))
         for name in ("shards/shard-1-of-1.json", "index.html", "summary.json"):
             with self.subTest(name):

@@ -17,7 +17,7 @@ STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 STATE_DUMP = os.environ.get("STATE_DUMP", str(ROOT / "build" / "release" / "tests" / "state_dump"))
 CORPUS = os.environ.get("STRATA_CORPUS")
 TIMEOUT_S = 120
-LESS = 10 if "asan" in STRATA else 1  # of what is large sanitizers look at a tenth
+LESS = 10 if "asan" in STRATA else 1  # with sanitizers, large inputs have a tenth of their size
 MIB = 1 << 20
 
 
@@ -43,7 +43,7 @@ class InputsTest(unittest.TestCase):
         return subprocess.run([STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S, **keywords)
 
     def run_within(self, nbytes, *arguments, **keywords):
-        """With so much address space. A program with sanitizers cannot even start in it, and runs without."""
+        """Runs the program with this much address space; without a limit under sanitizers, which reserve more."""
         shell = f'ulimit -v {nbytes >> 10}; exec "$@"' if starts_within(nbytes) else 'exec "$@"'
         command = ["sh", "-c", shell, "sh", STRATA, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, **keywords)
@@ -64,7 +64,7 @@ class InputsTest(unittest.TestCase):
 
 
 class Unseekable(io.RawIOBase):
-    """Makes zipfile write sizes after the data, as a stream wants it."""
+    """A stream that cannot seek, so that zipfile writes sizes after the data."""
 
     def __init__(self):
         self.content = io.BytesIO()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that are not recordings, change while they are read, or eat memory and time.
+"""Files that are not recordings, change while they are read, or would take much memory and time.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump inputs_refused_test.py
 """
@@ -54,8 +54,8 @@ class RefusalTest(InputsTest):
             self.assertIn(b"--max-memory", done.stderr)
 
     def test_reports_much_longer_than_their_input(self):
-        """Long names that are met again in every stack: some 100 MB of JSON from a file of some 100 KB, which goes out
-        without a buffer of its size."""
+        """Long names that every stack repeats: a file of some 100 KB gives some 100 MB of JSON, which the program
+        writes without a buffer of that size."""
         outer = [{"filename": "f" * 16000, "name": "n" * 16000, "line": line} for line in range(40)]
         events = [{"action": "alloc", "addr": 512 * i, "size": 512, "stream": 0,
                    "frames": [{"filename": "a.py", "name": "f", "line": i}, *outer]} for i in range(100)]
@@ -118,7 +118,7 @@ NASTY = {
 
 
 class NastyTest(InputsTest):
-    """Each is answered in little memory, with a result or with one line that says why not."""
+    """Each file gives a result or one line that says why not, in little memory."""
 
     def test_each(self):
         for name, content in NASTY.items():
@@ -147,8 +147,8 @@ def long_recording(nbytes):
 
 
 class ChangingFileTest(InputsTest):
-    """Another program changes the file while it is read. The program is stopped in the middle of it by a signal, and only
-    then is it looked at how far it has come, so that nothing depends on how long anything takes."""
+    """Another program changes the file while Strata reads it. A signal stops Strata in the middle of the file, and only
+    then does the test look how far it has read, so that nothing depends on timing."""
 
     SIZE = 48 * MIB
     ATTEMPTS = 100
@@ -166,11 +166,11 @@ class ChangingFileTest(InputsTest):
                 if os.readlink(descriptor) == str(path.resolve()):
                     return int((folder / "fdinfo" / descriptor.name).read_text().split()[1])
         except OSError:
-            pass  # closed meanwhile, or the program has ended
+            pass  # the file is closed, or the program has ended
         return 0
 
     def is_stopped(self, process):
-        """False: it has ended."""
+        """Stops the program; False: it has ended already."""
         process.send_signal(signal.SIGSTOP)
         state = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         return state.si_code == os.CLD_STOPPED
@@ -194,7 +194,7 @@ class ChangingFileTest(InputsTest):
         return process.returncode, stdout, stderr.decode(errors="replace")
 
     def expect_as(self, content, process):
-        """The report of a file that never was anything but `content`, and that name."""
+        """The report must equal that of a file which always had this content, and the file's name."""
         code, stdout, stderr = self.go_on(process)
         self.assertEqual(0, code, stderr)
         for line in stderr.splitlines():
@@ -241,7 +241,7 @@ class ChangingFileTest(InputsTest):
         self.assertRegex(stderr, r'^strata: ".*": .*\(offset \d+\)\n$')
 
     def test_outputs_are_whole(self):
-        """A page or a picture of a file that was cut is a whole one, and says it; without an event there is none."""
+        """A file that was cut still gives a complete page and picture, which say so; without an event there is none."""
         for verb, end in (("html", b"</html>\n"), ("png", b"IEND\xaeB`\x82")):
             for least, cut in ((self.segments_nbytes + MIB, len(self.content) - 10), (MIB, self.segments_nbytes - 10)):
                 with self.subTest(verb=verb, cut=cut):
@@ -263,7 +263,7 @@ class ChangingFileTest(InputsTest):
 
 
 class MemoryTest(InputsTest):
-    """Bytes that were taken, counted: not what the system says of the process."""
+    """Memory as the program counts it for --max-memory, not as the system measures the process."""
 
     def counts(self, n_events):
         path = self.folder / f"{n_events}.pickle"
@@ -278,7 +278,7 @@ class MemoryTest(InputsTest):
         few, many = self.counts(100_000), self.counts(300_000)
         for events, columns, _ in (few, many):
             self.assertLessEqual(columns / events, 40)
-            self.assertGreater(columns / events, 8)  # the time alone
+            self.assertGreater(columns / events, 8)  # the time, the only field that every event has
         (few_events, few_columns, few_peak), (many_events, many_columns, many_peak) = few, many
         self.assertLessEqual(many_columns / few_columns, 1.05 * many_events / few_events)
         self.assertLessEqual(many_peak / few_peak, many_events / few_events)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""One recording in every encoding, and in the shape of every version of PyTorch.
+"""One recording in every encoding, and in the format of every version of PyTorch.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump [STRATA_CORPUS=folder with MANIFEST.json] inputs_test.py
 
-Encodings must give the same report as the sample itself, shapes the figures of an independent replay (replay.py).
+Encodings must give the same report as the sample itself, formats the figures of an independent replay (replay.py).
 """
 
 import base64
@@ -52,7 +52,7 @@ def memory_viz_page(data):
 
 
 def encodings(value):
-    """Name and bytes of one recording in every encoding that is read."""
+    """(name, bytes) of one recording in every encoding that Strata reads."""
     for protocol in range(6):
         yield f"protocol {protocol}", pickle.dumps(value, protocol=protocol)
         yield f"protocol {protocol}, pickle.py", pickle._dumps(value, protocol=protocol)
@@ -143,7 +143,7 @@ class EncodingTest(InputsTest):
 
 
 def without(keys):
-    """A change of a snapshot: these keys are not there, at any depth."""
+    """A change of a snapshot that removes these keys at every depth."""
 
     def strip(value):
         if isinstance(value, dict):
@@ -181,8 +181,8 @@ def of_xpu(value):
 
 
 def of_mlx(value):
-    """The memory_viz form that MLX plans (ml-explore/mlx#3954): each buffer of Metal is a segment of one block, there are no streams, and
-    what is freed is free at once."""
+    """The memory_viz form that MLX plans (ml-explore/mlx#3954): each buffer of Metal is a segment of one block, there
+    are no streams, and freed memory is free at once."""
     value["segments"] = [{"device": segment["device"], "address": block["address"], "total_size": block["size"], "allocated_size": block["size"],
                           "active_size": block["size"], "stream": 0, "segment_type": "large", "frames": block["frames"],
                           "blocks": [block]} for segment in value["segments"] for block in segment["blocks"] if block["state"] == "active_allocated"]
@@ -243,7 +243,7 @@ class ShapeTest(InputsTest):
         high = 1 << 63
 
         def shown(item):
-            """Addresses that the report names, lifted too."""
+            """Raises the addresses that the report names, too."""
             if isinstance(item, list):
                 return [shown(each) for each in item]
             if isinstance(item, dict):
@@ -268,7 +268,7 @@ class ShapeTest(InputsTest):
             self.assertEqual(wanted, self.report(self.write(content))["devices"])
 
     def test_names_without_end(self):
-        """Of a name the beginning is kept, of a file the end, and neither costs more with every frame that has it."""
+        """A very long name keeps its beginning, a path its end, and neither is stored again for each frame."""
         value = pickle.loads((SAMPLES / "one_event.pickle").read_bytes())
         frames = [{"filename": "d" * MIB + f"/{i}.py", "line": 1, "name": "f" + "n" * MIB} for i in range(100)]
         for segment in value["segments"]:
@@ -317,7 +317,7 @@ class TrustTest(InputsTest):
         self.assertIn("reserved_shift", [each["code"] for each in self.diagnostics(value)])
 
     def test_reserved_without_final_segments(self):
-        """Only changes are known then: the curve is raised to what is alive, and called a lower bound."""
+        """Then only changes are known. The curve is raised to the live bytes and called a lower bound."""
         events = [alloc(4096, 700 * MIB), {"action": "segment_alloc", "addr": 1 << 40, "size": 200 * MIB, "stream": 0},
                   alloc(1 << 40, 150 * MIB), {"action": "oom", "size": 1 << 40, "device_free": 5, "stream": 0}]
         report = self.report(self.write(traces(*events)))
@@ -383,9 +383,9 @@ class TrustTest(InputsTest):
 
 
     def test_gzip_of_a_file_and_of_a_pipe(self):
-        """A file's is inflated by ISA-L where the program has it, a pipe's by zlib: one answer, damaged or not."""
+        """ISA-L (if built in) inflates files, zlib inflates pipes; both give one answer, damaged or not."""
         packed = gzip.compress((SAMPLES / "oom.pickle").read_bytes(), mtime=0)
-        # One bit of the header, of a code table, in the middle, of the check sum and of the size.
+        # Flips one bit: of the header, of a code table, in the middle, of the checksum and of the size.
         cases = {f"bit {at}": packed[:at] + bytes([packed[at] ^ 4]) + packed[at + 1:]
                  for at in (3, 20, len(packed) // 2, len(packed) - 8, len(packed) - 1)}
         cases |= {f"cut at {at}": packed[:at] for at in (5, len(packed) // 2, len(packed) - 4)}

@@ -47,7 +47,7 @@ class JsonTest(unittest.TestCase):
         return {diagnostic["code"] for diagnostic in report["diagnostics"]}
 
     def refused(self, content, *words):
-        """Exits 1 with one line that says why."""
+        """Expects exit code 1 and one line that says why."""
         done = self.run_strata("report", self.write(content))
         line = done.stderr.decode()
         self.assertEqual(1, done.returncode, line)
@@ -58,7 +58,7 @@ class JsonTest(unittest.TestCase):
         return line
 
     def allocations_at(self, path, ordinal, events):
-        """For each event the list of (address, size) that are alive then."""
+        """For each event, the list of (address, size) of live allocations."""
         done = subprocess.run([STATE_DUMP, str(path), str(ordinal), *map(str, events)], capture_output=True, timeout=TIMEOUT_S)
         self.assertEqual(0, done.returncode, done.stderr.decode(errors="replace"))
         result = {}

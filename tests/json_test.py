@@ -29,7 +29,7 @@ def ns(value):
 
 
 def place(name):
-    """As the report names a frame."""
+    """A frame as the report prints it."""
     found = re.match(r"(.+?)\((\d+)\): (.+)", name, re.DOTALL)
     return (found[1], int(found[2]), found[3]) if found else (None, None, name)
 
@@ -72,7 +72,7 @@ class Control:
         return tuple(place(span[2]["name"]) for span in reversed(around))
 
     def stacks_at(self, index):
-        """Bytes of each stack that holds memory after event `index`. What was there before has the stack of its free."""
+        """Live bytes of each stack after event `index`. Memory from before the recording gets the stack of its free."""
         live, seen, sums = {}, set(), collections.Counter()
         for i, event in enumerate(self.memory):
             address, nbytes = event["args"]["Addr"], event["args"]["Bytes"]
@@ -160,7 +160,7 @@ class KinetoTest(JsonTest):
         self.assertIn("train.py:41 step", [self.report(path)["devices"][0]["top_at_peak"][i]["site"] for i in range(2)])
 
     def test_random_traces(self):
-        """With memory from before, events of equal time on several threads, and addresses used again."""
+        """Random traces with older memory, events of equal time on several threads, and reused addresses."""
         for seed in range(30):
             rng, events, live, total, reserved = random.Random(seed), [], {}, 0, 1 << 30
             older = {0x10000 + i * 512: rng.randrange(1, 9) * 512 for i in range(rng.randrange(6))}
@@ -189,7 +189,7 @@ class KinetoTest(JsonTest):
                 self.assertNotIn("lost_events", self.codes(self.report(path)))
 
     def test_lost_events(self):
-        """The curve stays the file's whatever is missing."""
+        """The curve is the file's own, whatever events are missing."""
         for seed in range(30):
             rng, events, live, total = random.Random(1000 + seed), [], {}, 0
             for i in range(400):
@@ -211,7 +211,7 @@ class KinetoTest(JsonTest):
                 self.assertIn("lost_events", self.codes(self.report(path)))
 
     def test_without_addresses(self):
-        """Files of 2021: the curve alone, and that is said."""
+        """Files of 2021 have only the curve, and the report says so."""
         changes = [512, 1024, -512, -700, 4096, -4000, 64]
         path = self.write({"traceEvents": [memory(100 + i, None, nbytes, None) for i, nbytes in enumerate(changes)]})
         sums = [sum(changes[:i]) for i in range(len(changes) + 1)]
@@ -235,7 +235,7 @@ class KinetoTest(JsonTest):
         self.assertEqual([(-1, 8), (1, 512), (1001, 1024)], [(device["device"], device["peak_bytes"]) for device in report["devices"]])
 
     def test_what_is_said_of_the_cpu_is_not_said_of_the_file(self):
-        """The CPU is device -1. What concerns it is shown with it alone, what concerns the file with every device."""
+        """The CPU is device -1. Messages about it appear only with it, messages about the file with every device."""
         events = [memory(1, 64, 8, 8, 0, (0, -1)), memory(2, 128, 8, 80, 0, (0, -1)),
                   memory(3, 512, 512, 512, 2048, (1, 1)), memory(4, 1024, 512, 1024, 2048, (1, 1))]
         path = self.write(json.dumps({"traceEvents": events})[:-2])  # cut off after the last event
@@ -251,7 +251,7 @@ class KinetoTest(JsonTest):
         self.assertEqual([True, False], ["Events are missing" in text for text in trust], trust)
 
     def test_whatif_and_diff_of_the_cpu(self):
-        """A profiler says nothing of what was reserved for the CPU, and nobody calls it device -1."""
+        """A profiler does not record reserved memory of the CPU, and messages never call it device -1."""
         path = self.write({"traceEvents": [memory(1, 64, 600, 600, 0, (0, -1)), memory(2, 512, 512, 512, 2048, (1, 1))]})
         cpu, gpu = json.loads(self.run_strata("whatif", "--json", path).stdout)["devices"]
         self.assertEqual((cpu["device"], cpu["recorded"]["peak_reserved_bytes"], cpu["budget"]["at_least_bytes"]), (-1, None, None))
@@ -290,7 +290,7 @@ class KinetoTest(JsonTest):
                  "kineto_profile_memory_2022": "Tesla V100-SXM2-32GB, 31.7 GiB"}
         for name, devices in wanted.items():
             path = pathlib.Path(CORPUS, name + ".json.gz")
-            # As text, 19 digits stay what they are.
+            # Parsed as text, numbers keep their 19 digits.
             document = json.loads(gzip.decompress(path.read_bytes()), parse_float=str)
             for kind, number, ordinal in devices:
                 with self.subTest(file=name, device=ordinal):
@@ -319,7 +319,8 @@ class KinetoTest(JsonTest):
 
 
 def comparable(report):
-    """What does not depend on how the file is written. One broken byte or three: both are shown as a replacement."""
+    """The report without what depends on the encoding. Invalid UTF-8 becomes one replacement character, whether one
+    byte or three."""
     report = {key: value for key, value in report.items() if key not in ("file", "fingerprint", "recording_id")}
     return json.loads(re.sub(r"(\\ufffd)+", r"\\ufffd", json.dumps(report)))
 
@@ -448,7 +449,7 @@ class BrokenTest(JsonTest):
         return sorted({*range(0, min(len(text), 120)), *range(0, len(text), step), len(text) - 1})
 
     def check_truncated(self, document, count_at):
-        """Cut anywhere: either what was read before, with a diagnostic, or exit 1."""
+        """Wherever the file is cut, Strata uses the part before the cut, with a diagnostic, or exits with 1."""
         text = json.dumps(document).encode()
         whole = self.report(self.write(text))["devices"][0]["events"]
         survived = 0
@@ -479,14 +480,14 @@ class BrokenTest(JsonTest):
         self.check_truncated(rows, lambda text: len(re.findall(rb"\d\]", text)))
 
     def test_truncated_segments_are_not_believed(self):
-        """Blocks of the end would look as if they were older than the events that are left."""
+        """Final blocks of a file that was cut would seem older than the events that are left, so they are ignored."""
         document = snapshot_of(5)
         block = {"size": 1024, "requested_size": 1000, "address": 1 << 40, "state": "active_allocated"}
         document["segments"] = [{"device": 0, "address": 1 << 40, "total_size": 1 << 20, "stream": 0, "blocks": [block]}]
         text = json.dumps(document)
         report = self.report(self.write(text[: text.rindex('"action"')]))
         self.assertEqual((4, 0), (report["devices"][0]["events"], report["devices"][0]["start_bytes"]))
-        # Those of a device whose events are complete are.
+        # The blocks of a device whose events are complete are used.
         document["device_traces"].append(snapshot_of(3)["device_traces"][0])
         text = json.dumps(document)
         report = self.report(self.write(text[: text.rindex('"action"')]))

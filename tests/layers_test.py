@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strata whatif --extrapolate by the number of layers, compared with the simulator, which runs with the requested number."""
+"""strata whatif --extrapolate by the number of layers, compared with a run of the simulator with that number."""
 
 import json
 import os
@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 
 class Model(Training):
-    """A transformer's training; `kind` names what is different in it."""
+    """A transformer's training; `kind` names its peculiarities."""
 
     def __init__(self, world, shape, kind=()):
         self.kind = kind
@@ -68,7 +68,7 @@ class Model(Training):
             self.world.free(block, self.world.stacks.free(STEP))
 
     def after_layer(self, layer, saved):
-        """With checkpointing only what enters a layer is kept."""
+        """With checkpointing only the layer's input is kept."""
         if "checkpoint" not in self.kind:
             return
         stack = self.world.stacks.free(STEP)
@@ -96,7 +96,7 @@ class Model(Training):
 
 
 class Alternating(Model):
-    """Every second layer is another one: it keeps one tensor more."""
+    """Every second layer is of another type, which keeps one more tensor."""
 
     def after_layer(self, layer, saved):
         super().after_layer(layer, saved)
@@ -106,7 +106,7 @@ class Alternating(Model):
 
 
 def play(layers, kind=(), model=Model, steps=2, batch=2, tokens=256, width=256, late=False, expandable=False, seed=3, **allocator):
-    """What is recorded of it, and the most that was alive and reserved in it."""
+    """The recording of a run, and its peaks of live and reserved bytes."""
     recording = Recording(Flavour(), 1, None)
     world = World(seed, recording, 1, expandable=expandable, **allocator)
     older, reserved = {}, 0
@@ -124,7 +124,7 @@ def play(layers, kind=(), model=Model, steps=2, batch=2, tokens=256, width=256, 
 
 
 def peaks(trace, live, reserved):
-    """By addition over the events."""
+    """Peaks, added up over the events."""
     live, now, most, most_reserved = dict(live), sum(live.values()), sum(live.values()), reserved
     for event in trace:
         if event["action"] == "alloc":
@@ -158,7 +158,7 @@ def recorded(folder, *plays):
 
 
 def extrapolate(folder, small, large, to, how, *words, other=None):
-    """What strata says of `to` layers; `other`: how the larger recording differs from the smaller one."""
+    """Strata's prediction for `to` layers; `other`: how the larger recording differs from the smaller one."""
     named = recorded(folder, (small, how), (large, how if other is None else other))
     return run("--extrapolate", *named, "--to", to, *words).stdout.decode()
 
@@ -168,12 +168,12 @@ def device_of(folder, *arguments, **named):
 
 
 class AtTheNumberThatIsAskedFor(unittest.TestCase):
-    """(layers, layers, asked for, the rest): the truth is the simulator's run with as many layers."""
+    """Cases (layers, layers, requested layers, options); the truth is the simulator's run with the requested layers."""
 
     SHAPES = (
         (2, 4, 8, {}),
         (2, 4, 16, {"steps": 3}),
-        (2, 4, 4, {}),  # a recording itself
+        (2, 4, 4, {}),  # predicts one of the recordings
         (2, 4, 2, {}),
         (2, 4, 3, {}),
         (2, 3, 7, {}),
@@ -220,7 +220,7 @@ class AtTheNumberThatIsAskedFor(unittest.TestCase):
                 self.assertLessEqual(reserved, found["peak_reserved_bytes_max"])
 
     def test_whether_it_fits(self):
-        """The same number of layers on a device of so many bytes, by a run on such a device."""
+        """Strata's verdict on a budget equals the outcome of a run on a device of that size."""
         def fits(capacity, **how):
             try:
                 play(12, capacity=capacity, **how)
@@ -242,7 +242,7 @@ class AtTheNumberThatIsAskedFor(unittest.TestCase):
         self.assertEqual({True, False}, seen)
 
     def test_parameters_that_are_older_than_the_recordings(self):
-        """Where they lay is not known, so only what is in use can be told exactly."""
+        """Their addresses are unknown, so only the bytes in use can be predicted exactly."""
         for kind in ((), ("sgd", "checkpoint")):
             with self.subTest(kind=kind), tempfile.TemporaryDirectory() as folder:
                 device = device_of(folder, 2, 4, 9, {"late": True, "kind": kind})
@@ -305,7 +305,8 @@ class Words(unittest.TestCase):
                 self.assertRegex(text, r"at \d+ places of the sequence it repeats what is there; each layer makes \d+ allocations there")
 
     def test_picture(self):
-        """In both themes, the same each time; a page shows a recording, and of another size there is none."""
+        """The picture has two themes and is the same each time. A page is refused, because it shows a recording and
+        none of this size exists."""
         with tempfile.TemporaryDirectory() as folder:
             words = ("--extrapolate", *recorded(folder, (2, {}), (4, {})), "--to", 9)
             folder = Path(folder)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Log lines as people paste them into issues and forums. Each form keeps the words of its source but has figures of its own, and a
-person noted what it says. Each is tested alone and with the text that usually surrounds pasted lines.
+"""Log lines as people paste them into issues and forums. Each line keeps the words of its source with figures of our
+own, and a person noted its meaning. Each is tested alone and within the text that usually surrounds pasted lines.
 
     STRATA=path/to/strata log_pasted_test.py
 """
@@ -41,7 +41,7 @@ def frame(path, line, name):
 
 MINE, TORCH = frame("/home/you/train.py", 10, "main"), frame("/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py", 3, "linear")
 CAUSED = "The above exception was the direct cause of the following exception:"
-# Tracebacks as they are pasted, and the innermost line of the user's own of each error.
+# Pasted tracebacks, and for each error the innermost line of the user's own code.
 SITES = {
     "Windows": (["train.py:10 main"], BEGIN, frame("C:\\work\\train.py", 10, "main"), frame("C:\\v\\lib\\site-packages\\torch\\nn\\f.py", 3, "f"),
                 frame("C:\\Users\\you\\anaconda3\\lib\\threading.py", 9, "run"), OOM),
@@ -124,7 +124,7 @@ class PastedTest(unittest.TestCase):
                          {f"{name}.log": text + "\n" for name, text in logs.forms()})
 
     def test_what_stands_around_a_line_changes_nothing(self):
-        """Each excerpt in three of the ways in which lines are kept and pasted."""
+        """Each excerpt in three of the ways in which people store and paste lines."""
         ways = list(WRAPPERS.items())
         for i, (place, text, _) in enumerate(PASTED):
             plain = self.facts(text + "\n")

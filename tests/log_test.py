@@ -38,7 +38,7 @@ def nbytes(number, unit):
 
 
 def sizes(pattern, line, unit=None):
-    """Figures after named groups of a pattern; `unit` where the line has none of its own."""
+    """The sizes in the named groups of a pattern; `unit` applies if the line has none."""
     found = re.search(pattern, line)
     if not found:
         return {}
@@ -78,7 +78,7 @@ def oom_levels(text):
 
 
 def accelerate_levels(text):
-    """Before and after each epoch, and the most in it, in MiB."""
+    """Memory before and after each epoch, and its maximum, in MiB."""
     found = {"allocated": [], "most": []}
     for begin, used, most in re.findall(r"^Memory before.* : (\d+)\n.*end-begin\): (-?\d+)\n.*\n.*\(max\): (\d+)$", text, re.M):
         found["allocated"] += [int(begin) << 20, (int(begin) + int(used)) << 20]
@@ -87,7 +87,7 @@ def accelerate_levels(text):
 
 
 def control(name, text):
-    """What the sample of this name says: {device: {level: [bytes]}}."""
+    """{device: {level: [bytes]}} of the sample of this name."""
     text = re.sub(r"\x1b\[[\d;]*m", "", text)
     found = {}
     if name.startswith("oom"):
@@ -121,7 +121,7 @@ LETTERS = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "1": 1, "1e9": 10**9}
 
 
 def said(terms, text):
-    """The bytes of "7.565GB + 0.126GB|1e9", whose terms the text has in these letters."""
+    """The bytes of terms such as "7.565GB + 0.126GB|1e9", each of which stands in the text as written."""
     if terms is None:
         return None
     total = 0
@@ -134,7 +134,7 @@ def said(terms, text):
 
 
 def figures_of(text):
-    """All that could be a size: a number with its unit, or in the units that people leave out."""
+    """Every number that could be a size: with its unit, or in units that logs leave out."""
     figures = set()
     for number, unit in re.findall(r"(?<![\w.])(\d+(?:\.\d+)?) ?([A-Za-z]*)", text):
         for scale in (UNITS | {"kB": 2**10, "G": 2**30, "M": 2**20}).get(unit) and [(UNITS | {"kB": 2**10, "G": 2**30, "M": 2**20})[unit], 10**9] or [1, 2**10, 2**20, 2**30, 10**9]:
@@ -198,7 +198,8 @@ class LogTest(LogCase):
                 self.assert_levels(found["devices"], wanted)
 
     def test_forms_say_what_a_person_reads(self):
-        """Levels, capacity, budgets and errors of samples/log_forms.py against what stands there beside them."""
+        """Levels, capacity, budgets and errors of the lines in samples/log_forms.py, compared with the figures noted
+        beside them."""
         for name, wanted in log_forms.SAYS.items():
             with self.subTest(name):
                 path = SAMPLES / f"log_{name}.log"
@@ -227,8 +228,8 @@ class LogTest(LogCase):
                                  (cause, *(said(term, path.read_text(encoding="utf-8")) for term in terms)))
 
     def test_every_figure_of_a_report_stands_in_its_log(self):
-        """Each size of the report is one that the text prints, or the sum or difference of two or three of them, to the digit shown; a
-        line that it names has what it says of it."""
+        """Each size in the report is printed in the log, or is the sum or difference of two or three sizes there, to
+        the digit shown; a line that the report cites has the figure."""
         for log in logs.LOGS:
             with self.subTest(log.__name__):
                 path = SAMPLES / f"log_{log.__name__}.log"
@@ -281,7 +282,8 @@ class LogTest(LogCase):
                 self.assertEqual("this limit refused the request" in finding["detail"], "allowed" in name)
 
     def test_causes(self):
-        """What each message says, read by a person: asked, free, live, reserved, allowed, other; cause, setting, site."""
+        """For each message, what a person read in it: asked, free, live, reserved, allowed, other; cause, setting,
+        site."""
         def gib(figure):
             return nbytes(figure, "GiB")
 
@@ -316,7 +318,7 @@ class LogTest(LogCase):
                     self.assertNotIn(word, text)
 
     def test_a_short_error_is_not_lost_behind_another(self):
-        """Neither of two ranks, nor of two short lines: the second does not take the first one's place."""
+        """Errors of two ranks, or two short lines, both stay: the second does not replace the first."""
         found = self.report("CUDA out of memory. Tried to allocate 2.00 GiB\nCUDA out of memory. Tried to allocate 3.00 GiB\n")["devices"][0]
         self.assertEqual([oom["requested_bytes"] for oom in found["oom"]], [2 << 30, 3 << 30])
         found = self.report("[rank0]: CUDA out of memory. Tried to allocate 2.00 GiB\n[rank1]: CUDA out of memory. Tried to allocate 3.00 GiB\n")
@@ -366,7 +368,7 @@ class LogTest(LogCase):
         device = json.loads(self.run_strata("report", "--json", SAMPLES / "log_torchtitan.log").stdout)["devices"][0]
         self.assertEqual({step["begin_bytes"] for step in device["steps"]}, {None})
 
-    # ---- one line, one form: device, level or budget, and what it is, read by a person ----
+    # ---- single lines: device, level or budget, as a person read them ----
 
     def test_forms_of_one_line(self):
         def level(text, device, name, peak):
@@ -426,7 +428,8 @@ class LogTest(LogCase):
             self.assertEqual(self.run_strata("check", SAMPLES / "log_server_vllm.log", "--rule", rule, check=False).returncode, code, rule)
 
     def test_budgets_are_drawn_and_compared(self):
-        """Each part is a band from its step on, all together a waterfall; total, usable and what is left are none."""
+        """Each part of a budget is a band from its step on, so that all form a waterfall; total, usable and remaining
+        bytes are no parts."""
         names = {"outside of PyTorch": "non_torch", "weights": "weights", "activations at most": "activations", "CUDA graphs": "graphs", "KV cache": "kv_cache"}
         bytes_of = {}
         for name in ("server_vllm_v1", "server_sglang"):
@@ -503,7 +506,7 @@ class LogTest(LogCase):
                 self.assertEqual(self.report(prefix + line)["devices"][0]["device"], rank)
 
     def test_lines_of_json(self):
-        """As training scripts and containers write them; two snapshots in lines of their own are none."""
+        """JSON lines as training scripts and containers write them are a log; two snapshots, one a line, are not."""
         lines = ({"step": 1, "gpu_mem_allocated_gb": 12.5}, {"step": 2, "gpu_mem_allocated_gb": 13.5})
         device = self.report("".join(json.dumps(line) + "\n" for line in lines))["devices"][0]
         self.assertEqual([(step["step"], step["end_bytes"]) for step in device["steps"]], [(1, 25 << 29), (2, 27 << 29)])
@@ -535,7 +538,7 @@ class LogTest(LogCase):
         self.assertIn("2", lines)
 
     def test_a_traced_stretch_that_lacks_a_part(self):
-        """Accelerate's four lines belong together: what has no beginning, or no end, is not a level."""
+        """Accelerate's four lines belong together; without the first or the last there is no level."""
         begin, end, most = ("GPU Memory before entering the train : 100", "GPU Memory consumed at the end of the train (end-begin): -30",
                             "GPU Total Peak Memory consumed during the train (max): 900")
         cases = {(begin, end, most): (70, 900), (begin, most): (100, 100), (begin, end): (100, 100),
@@ -563,7 +566,7 @@ class LogTest(LogCase):
         self.assertEqual(self.report(b"\0" + line, check=False).returncode, 1)
 
     def test_a_line_without_end_takes_no_memory(self):
-        """It is read in blocks, and its beginning is what counts."""
+        """The line is read in blocks, and only its beginning matters."""
         line = b"GPU 0: 1.5 GB allocated, 2.0 GB reserved\n"
         for verb in ("report", "html"):
             with subprocess.Popen([STRATA, verb, "-", "-o", "/dev/null"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
@@ -575,7 +578,7 @@ class LogTest(LogCase):
                 _, status, usage = os.wait4(run.pid, 0)
                 run.returncode = os.waitstatus_to_exitcode(status)
             self.assertEqual(run.returncode, 0)
-            if "asan" not in STRATA:  # sanitizers keep what was freed
+            if "asan" not in STRATA:  # sanitizers keep freed memory
                 self.assertLess(usage.ru_maxrss, 32 << 10)  # KiB; the line has 256 MiB
 
     def test_cut_anywhere(self):

@@ -89,7 +89,7 @@ class LogVerbsTest(LogCase):
         self.assertEqual(json.loads((self.folder / "out" / "summary.json").read_text()), plain)
 
     def test_logs_in_folders(self):
-        """By name and content: a run's output is one, a text that quotes a line is not."""
+        """In folders a log is known by name and content: a run's output is one, a text that quotes a line is not."""
         oom, level = ((SAMPLES / f"log_{name}.log").read_bytes() for name in ("oom_old", "megatron"))
         files = {"slurm-1.out": (level, True), "stderr.err": (oom, True), "smi.csv": ((SAMPLES / "log_nvidia_smi.log").read_bytes(), True),
                  "train.log": (level, True), "few.log": (level[:level.index(b"[Rank")] + level[level.index(b"[Rank"):].split(b"\n")[0], False),
@@ -104,7 +104,7 @@ class LogVerbsTest(LogCase):
 
     def test_steps_are_those_of_the_lines(self):
         line = "step: {}  loss: 1.0  memory: {}.00GiB(50.00%)\n"
-        numbers = [10, 20, 30, 20, 40]  # the run went back once
+        numbers = [10, 20, 30, 20, 40]  # the run resumed from an earlier step once
         device = self.report("".join(line.format(n, i + 1) for i, n in enumerate(numbers)))["devices"][0]
         self.assertEqual([(s["name"], s["step"], s["from_event"], s["to_event"], s["end_bytes"] >> 30) for s in device["steps"]],
                          [("step 10", 10, 0, 0, 1), ("step 20", 20, 1, 1, 2), ("step 30", 30, 2, 3, 4), ("step 40", 40, 4, 4, 5)])
@@ -155,7 +155,7 @@ class LogVerbsTest(LogCase):
                 reserved = levels[device["device"]].get("reserved") or {}
                 found = device["recorded"]["peak_reserved_bytes"]
                 self.assertEqual(found, device["budget"]["at_least_bytes"], path)
-                # A maximum that a line prints besides is no level at a moment.
+                # A maximum that a line also prints is not the level at that moment.
                 self.assertTrue(found is None if not reserved else reserved["last_bytes"] <= (found or 0) <= reserved["peak_bytes"], path)
 
 

@@ -1,4 +1,4 @@
-"""strata png --map and strata whatif -o X.png: pictures with what they say they show.
+"""strata png --map and strata whatif -o X.png: the pictures show what their legends say.
 
     STRATA=path/to/strata python3 tests/map_png_test.py
 """
@@ -19,7 +19,8 @@ def run(*words):
 
 
 def decode(data):
-    """Width, height, rows of (r, g, b), texts; of 8 bits, true colours or a palette, by a reader of our own."""
+    """(width, height, rows of (r, g, b), texts) of a PNG with 8 bits, true colour or palette, by the test's own
+    reader."""
     at, packed, texts, palette = 8, b"", {}, None
     while at < len(data):
         length, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -69,7 +70,8 @@ class Map(unittest.TestCase):
             return decode(path.read_bytes())
 
     def test_free_blocks_take_their_share_of_the_map(self):
-        """Free blocks are 15 % of what is reserved at the OOM; hatching covers 2 of 7 pixels of them, labels hide a little."""
+        """Free blocks are 15 % of the reserved bytes at the OOM. Hatching covers 2 of 7 of their pixels; labels hide a
+        few."""
         width, height, rows, texts = self.picture("png", "--map", "--at", "oom", SAMPLES / "oom.pickle")
         x, y, _, plot_height = map(int, texts["strata:plot"].split())
         self.assertEqual((width, height), (1600, 900))
@@ -102,11 +104,11 @@ class Whatif(unittest.TestCase):
     picture = Map.picture
 
     def test_curves_reach_their_peaks(self):
-        """The highest pixel of the lowest scenario's line stands where its peak is on the scale."""
+        """The highest pixel of the lowest scenario's line is at the place of its peak on the scale."""
         width, _, rows, texts = self.picture("whatif", SAMPLES / "oom.pickle")
         self.assertEqual(width, 1600)
         self.assertRegex(texts["strata:fingerprint"], "^xxh128:")
-        line = (0x1F, 0x5F, 0xC4)  # the first curve: the lowest peak
+        line = (0x1F, 0x5F, 0xC4)  # colour of the first curve, which has the lowest peak
         self.assertGreater(sum(pixel == line for row in rows for pixel in row[:1100]), 300)
 
     def test_a_refused_replay_is_a_picture_without_curves(self):

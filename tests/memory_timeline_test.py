@@ -23,7 +23,7 @@ CATEGORIES = "parameter optimizer_state input temporary activation gradient auto
 
 
 def raw_steps(rows):
-    """Totals per category before the first event and after each event: pairs that change nothing are not an event."""
+    """Totals per category, before the first event and after each. Pairs that change nothing are no event."""
     totals, steps, at = [0] * 8, [], 0
     while at < len(rows):
         t, action, nbytes, category = rows[at]
@@ -44,7 +44,7 @@ def raw_steps(rows):
 
 
 def coalesce(rows):
-    """What torch.profiler writes from the same events where the file's name does not end in raw.json.gz."""
+    """The format that torch.profiler writes from the same events if the file's name does not end in raw.json.gz."""
     times, sizes, first = [], [], min(row[0] // 1000 for row in rows if row[0] >= 0)
     for t, _action, nbytes, category in rows:
         us = -1 if t < 0 else t // 1000
@@ -93,7 +93,7 @@ class TimelineTest(JsonTest):
         self.check(self.write(rows), *raw_steps(rows))
 
     def test_numbers_of_actions_do_not_matter(self):
-        """torch_npu counts them from 0."""
+        """torch_npu counts actions from 0."""
         rows = [[-1, 0, 4096, 0], [2000, 1, 512, 4], [3000, 2, -512, 4], [3000, 2, 512, 5], [4000, 3, -512, 5]]
         self.check(self.write(rows), *raw_steps(rows))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pages of limited size: as large as they may be, and exact wherever they say they are.
+"""Pages of limited size: they use the allowed size, and are exact wherever they say so.
 
 The reader of payload_test.py decodes the page. At the moments that the page keeps, its allocations are compared with those of
 tests/replay.py, one by one. STRATA names the program.
@@ -35,7 +35,7 @@ def decode(page):
 
 
 def sums_at(allocations, moment):
-    """Bytes and allocations by stack."""
+    """{stack: (bytes, allocations)} at a moment."""
     sums = collections.defaultdict(lambda: [0, 0])
     for birth, death, size, stack, count in allocations:
         if birth <= moment < death:
@@ -57,7 +57,7 @@ def curve_of(allocations, n_moments):
 
 
 class Recording:
-    """A generated snapshot, as replay.py has it."""
+    """A generated snapshot, its page, and replay.py's reading of it."""
 
     def __init__(self, folder, *arguments):
         self.path = pathlib.Path(folder) / "snapshot.pickle"
@@ -65,10 +65,11 @@ class Recording:
         self.devices = replay.read_devices(self.path)
         page = page_of(self.path).stdout
         self.full = len(page)
-        self.bare = self.full - len(re.search(rb"<img [^>]*>", page)[0])  # where nothing else fits, the picture goes
+        # If nothing else fits, the page leaves out the picture.
+        self.bare = self.full - len(re.search(rb"<img [^>]*>", page)[0])
 
     def limit(self, share):
-        """So far between the smallest page that can be made and the largest without its picture."""
+        """A limit between the size of the smallest possible page (0) and the largest without its picture (1)."""
         message = page_of(self.path, 20 * KIB).stderr.decode()
         least = float(re.search(r"it takes ([\d.]+) KiB", message).group(1)) * KIB
         return int(least + (self.bare - least) * share)

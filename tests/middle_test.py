@@ -1,5 +1,5 @@
-"""What Strata says of recordings of a part of a run: some begin in its middle, as after a full ring buffer, others show a thing only
-once. They are cut from runs whose truth is known (twins.py): one with a fault, and the same run without it."""
+"""Findings on recordings of part of a run: some begin in its middle, as after a full ring buffer, others show something
+only once. They are cut from runs whose truth is known (twins.py): one with a fault, and the same run without it."""
 
 import collections
 import contextlib
@@ -24,8 +24,9 @@ NOW_AND_THEN = ((PROJECT + "metrics.py", "keep_now_and_then", 55),) + STEP
 
 
 class Run(Script):
-    """What the twins do not have: a loader that is several batches ahead, copies of gradients, one tensor now and then, the
-    gradient of an activation that is there until backward ends, as that of the first layer's input is with checkpointing."""
+    """Adds to the twins: a loader that is several batches ahead, copies of gradients, an occasional tensor, and the
+    gradient of an activation that lives until backward ends (as that of the first layer's input does with
+    checkpointing)."""
 
     def __init__(self, world, twin, faulty, depth=0, copies=False, keeps_in=(), outlasting=0):
         self.depth, self.copies, self.keeps_in, self.batches = depth, copies, keeps_in, collections.deque()
@@ -55,7 +56,7 @@ class Run(Script):
         return super()._backward_layer(layer, gradient)
 
     def hook_stack(self):
-        """A hook of Python's in the thread of autograd."""
+        """The stack of a Python hook in the thread of autograd."""
         stacks = self.world.stacks
         native = stacks.backward("AddmmBackward0", "clone").frames
         return stacks.of_frames("hook", native[:8] + [stacks.frame(*HOOK[0])] + native[8:])
@@ -67,7 +68,8 @@ class Run(Script):
 
 
 def played(twin, faulty, first=0.0, end=1.0, **more):
-    """The snapshot of a run of which events [first, end) of the whole were kept."""
+    """The snapshot of a part of a run: without the fraction `first` of the events, and with the fraction `end` of the
+    last step."""
     recording = Recording(Flavour(), 1)
     world = Ledger(twin.seed, recording, style=(twin.stacks, twin.paths))
     with contextlib.suppress(RecordingEnds):
@@ -105,7 +107,7 @@ def words_of(device, kind):
 
 
 def check(value, rule):
-    """Status of one rule of strata check."""
+    """The status of one rule of strata check."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "run.pickle")
         path.write_bytes(pickle.dumps(value, protocol=4))
@@ -114,7 +116,7 @@ def check(value, rule):
 
 
 class Rules(unittest.TestCase):
-    """strata check passes nothing of which the report says that it was found, or could not be judged."""
+    """strata check passes no rule on something that the report found or could not judge."""
 
     def test_growth_where_a_step_has_several_backwards(self):
         twin = {"fault": "leak", "shape": "accumulation", "steps": 6, "annotations": "none"}
@@ -137,7 +139,8 @@ class Rules(unittest.TestCase):
 
 
 class Queue(unittest.TestCase):
-    """A queue gives back what it takes, also where the recording shows fewer steps than it is long."""
+    """A queue frees what it holds, so it is no leak, even if the recording shows fewer steps than the queue has
+    places."""
 
     def check(self, **run):
         for depth in (1, 3, 5):
@@ -156,7 +159,7 @@ class Queue(unittest.TestCase):
 
 
 class Gradients(unittest.TestCase):
-    """Backward adds to gradients that are older than the recording: what it makes is gone at once."""
+    """Backward adds to gradients that are older than the recording, so its own allocations are freed at once."""
 
     def device(self, stacks, faulty):
         twin = Twin(fault="zero_grad", steps=8, stacks=stacks, layers=6, rows=64)
@@ -165,7 +168,7 @@ class Gradients(unittest.TestCase):
     def test_their_blocks_have_stacks(self):
         faulty = self.device("mixed", True)
         finding = next(iter(named(faulty, "gradients_kept").values()))
-        trained = 2 + 12 * 6  # parameters: embedding and head, and of each layer twelve
+        trained = 2 + 12 * 6  # parameters: embedding, head, and twelve in each layer
         self.assertEqual(finding["count"], trained)
         healthy = self.device("mixed", False)
         self.assertEqual(finding["saves_peak_bytes"], faulty["peak_bytes"] - healthy["peak_bytes"])
@@ -176,8 +179,8 @@ class Gradients(unittest.TestCase):
         self.assertEqual(state_of(self.device("python", False), "gradients_kept"), "clear")
 
     def test_one_that_outlasts_backward_is_no_parameters(self):
-        """Such a one is made and gone in each step, whether or not zero_grad is called."""
-        for outlasting in (1 << 20, 5 << 20, 90 << 20):  # the first as large as some parameters
+        """A gradient that outlasts backward is made and freed in each step, whether or not zero_grad is called."""
+        for outlasting in (1 << 20, 5 << 20, 90 << 20):  # bytes; the first is the size of some parameters
             for steps, first in ((4, 0.4), (8, 0.4), (8, 0.7)):
                 for faulty, state in ((True, "not_judged"), (False, "clear")):
                     with self.subTest(outlasting=outlasting, steps=steps, first=first, faulty=faulty):
@@ -201,7 +204,7 @@ class Gradients(unittest.TestCase):
 
 
 class NowAndThen(unittest.TestCase):
-    """What was made once and stayed is no leak, and nobody is told that nothing stays."""
+    """An allocation that was made once and stayed is no leak, but the report does not claim that nothing stays."""
 
     def text(self, keeps_in):
         device = device_of(played(Twin(steps=6), False, keeps_in=keeps_in))

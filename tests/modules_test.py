@@ -1,6 +1,6 @@
-"""Dependencies. Scripts of the page: modules of templates/ have no cycles (esbuild bundles a cycle silently), and JavaScript declares
-exactly the calls that the module exports. C: no folder includes a folder to its right in docs/architecture.md, and neither
-files nor folders have cycles."""
+"""Dependencies. The page: modules of templates/ have no cycles (esbuild bundles a cycle silently), and JavaScript
+declares exactly the calls that the WebAssembly module exports. C: no folder includes a folder to its right in
+docs/architecture.md, and neither files nor folders have cycles."""
 
 import json
 import os
@@ -22,7 +22,7 @@ BELOW["cli"] = (*BELOW["render"], "render", "parser")
 
 
 def includes():
-    """Of each C file of these folders, the project's files that it includes."""
+    """For each C file of these folders, the project's files that it includes."""
     files = [path.relative_to(ROOT) for folder in BELOW for path in (ROOT / folder).rglob("*.[ch]")]
     named = {path: re.findall(r'^#include "([^"]+)"', (ROOT / path).read_text(), re.M) for path in files}
     return {str(path): [name for name in names if (ROOT / name).exists()] for path, names in named.items()}
@@ -86,7 +86,7 @@ class Modules(unittest.TestCase):
         self.assertIn(named, range(1, 16))
 
     def test_every_finding_has_a_title_in_the_page(self):
-        """Without one, the page's commands once said "undefined"."""
+        """Without a title, the page's commands once said "undefined"."""
         kinds = re.findall(r"X\([A-Z_]+, ([a-z_]+)\)", (ROOT / "analysis/findings/finding.h").read_text())
         titles = re.findall(r"^    ([a-z_]+): ", (ROOT / "templates/finding_words.js").read_text(), re.M)
         self.assertGreater(len(kinds), 15)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The report's sections about out of memory and fragmentation, and its call sites, against an independent replay.
+"""The report's sections on out of memory and fragmentation, and its call sites, compared with an independent replay.
 
     STRATA=path/to/strata [STRATA_CORPUS=folder] oom_test.py
 """
@@ -51,14 +51,14 @@ def free_blocks_reported(found):
 
 
 class Piece:
-    """Reserved memory, as it was at some moment."""
+    """A range of reserved memory at some moment."""
 
     def __init__(self, first, end, pool, stream, small, expandable):
         self.first, self.end, self.pool, self.stream = first, end, pool, stream
         self.small, self.expandable = small, expandable
 
     def without(self, first, end):
-        """What an interval leaves of it."""
+        """The parts that remain without an interval."""
         kept = ((self.first, min(self.end, first)), (max(self.first, end), self.end))
         kept = [(a, b) for a, b in kept if a < b] if first < self.end and self.first < end else [(self.first, self.end)]
         return [Piece(a, b, self.pool, self.stream, self.small, self.expandable) for a, b in kept]
@@ -68,7 +68,7 @@ class Piece:
 
 
 def pieces_at(device, event):
-    """The segments after an event: the final ones, and the events after it undone from the last to the first."""
+    """The segments after an event: starts from the final ones and undoes the later events, the last first."""
     pieces = []
     for each in device.segments:
         address, pool = replay.unsigned(each["address"]), tuple(each.get("segment_pool_id", (0, 0)))
@@ -100,7 +100,7 @@ def changed_since(device, event):
 
 
 def gaps_truth(device, event):
-    """(pool, small) and figures of each group of pieces: what lies between the requests that were alive."""
+    """{(pool, small): figures} of the gaps between live requests."""
     taken = sorted((allocation.address, allocation.address + -(-allocation.size // 512) * 512) for allocation, _ in device.alive_at(event + 1))
     groups = collections.defaultdict(list)
     for piece in pieces_at(device, event):
@@ -134,7 +134,8 @@ class Sections(unittest.TestCase):
             self.check_advice(detail)
 
     def check_oom_free_blocks(self, device, event, detail):
-        """The final free blocks where nothing has changed since, else the gaps between what was alive."""
+        """Compares with the final free blocks if nothing has changed since, else with the gaps between live
+        requests."""
         if "holes" not in detail:
             return
         got = [((tuple(each["pool"] or ()), each["small"]), free_blocks_reported(each)) for each in detail["holes"]["groups"]]
@@ -146,7 +147,7 @@ class Sections(unittest.TestCase):
         self.assertEqual("largest_hole_bytes" in detail, detail["holes"]["exact"])
 
     def check_advice(self, detail):
-        """The verdict is the first sentence, and it follows from the figures."""
+        """The first sentence is the verdict, and it follows from the figures."""
         unused = max(0, detail["reserved_bytes"] - detail["live_bytes"])
         asked, free = detail["requested_bytes"], detail["device_free_bytes"]
         wanted = "memory_in_use" if unused + free < asked else "fragmented" if unused >= asked else "not_in_one_piece"
@@ -178,7 +179,7 @@ class Sections(unittest.TestCase):
             self.check_steps(device, got["steps"])
 
     def check_steps(self, device, steps):
-        """Peaks and what is carried are values of the curve, the peaks at the events that are named."""
+        """Peaks and carried bytes are values of the curve; each peak is at the event that is named."""
         for step in steps:
             self.assertEqual(device.curve[step["peak_event"] + 1], step["peak_bytes"])
             self.assertEqual(device.curve[step["from_event"]], step["begin_bytes"])
@@ -195,11 +196,11 @@ class Sections(unittest.TestCase):
         self.check_file(path)
         device = next(each for each in report(path)["devices"] if each["device"] == 1)
         self.assertEqual(1, len(device["oom_details"]))
-        # No advice where nothing justifies it: the memory was in use, and expandable segments are on already.
+        # Nothing justifies other advice: the memory was in use, and expandable segments are on already.
         self.assertEqual(["memory_in_use", "plan"], [each["code"] for each in device["oom_details"][0]["advice"]])
 
     def test_simulated_ooms(self):
-        """The replay's free blocks, and no fewer, no less and no smaller ones than there really were."""
+        """Free blocks equal the replay's, and are at least as many, as much and as large as the simulator's."""
         compared = {True: 0, False: 0}
         with tempfile.TemporaryDirectory() as folder:
             for seed in range(OOM_SEEDS):
@@ -254,14 +255,14 @@ class Sections(unittest.TestCase):
 
 
 def own_frames(allocation):
-    """"train.py:41 step" of each frame that is not torch's or Python's, innermost first."""
+    """Frames that are not torch's or Python's, as "train.py:41 step", innermost first."""
     return [f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}" for frame in allocation.frames
             if frame["filename"].endswith(".py") and "/torch/" not in frame["filename"]
             and "/lib/python3" not in frame["filename"]]
 
 
 class CallSites(unittest.TestCase):
-    """Who calls a site, with shares, against a plain sum over every allocation that is alive at the peak."""
+    """The callers of a site and their shares, compared with a plain sum over the live allocations at the peak."""
 
     def check_callers(self, path, nodes, allocations, whole):
         seen = 0

@@ -1,5 +1,5 @@
-"""Sentences about a failed request. For each cause there is a run that has it, and one with another cause, of which it must not
-be said."""
+"""Sentences about a failed request. For each cause one run has it, and another, with a different cause, must not get
+its sentence."""
 
 import json
 import os
@@ -36,7 +36,7 @@ class Run:
             self.world.free(block, self.world.stacks.free(((PROJECT + "work.py", "main", 99),)))
 
     def fail(self, nbytes):
-        """The report and its text after a request that fails."""
+        """Makes a request that fails; returns the JSON report and its text."""
         try:
             self.make(50, nbytes)
             raise AssertionError("it did not fail")
@@ -59,7 +59,8 @@ def kinds(device):
 
 class Words(unittest.TestCase):
     def test_advice_names_the_variable_of_the_recording(self):
-        """Ascend's torch_npu reads another one than CUDA's; a file that names none is taken for CUDA's."""
+        """Ascend's torch_npu reads another environment variable than CUDA; a file that names no backend counts as
+        CUDA's."""
         sample = pickle.loads(pathlib.Path(__file__).resolve().parent.parent.joinpath("samples", "oom.pickle").read_bytes())
         for given, said in (({"PYTORCH_NPU_ALLOC_CONF": ""}, "PYTORCH_NPU_ALLOC_CONF="), ({"PYTORCH_ALLOC_CONF": ""}, " PYTORCH_ALLOC_CONF="), ({}, "PYTORCH_CUDA_ALLOC_CONF=")):
             with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +70,8 @@ class Words(unittest.TestCase):
                 self.assertIn(said, " " + " ".join(text.split()))
 
     def test_remainders_are_no_fragmentation(self):
-        """33 MiB take segments of 34: as much as is asked for is reserved and not in use, and no block is free."""
+        """Requests of 33 MiB take segments of 34 MiB. The unused remainders add up to the failed request, but no block
+        is free."""
         run = Run(4 * GIB)
         while run.world.gpus[0].reserved + 34 * MIB <= 4 * GIB:
             run.make(1, 33 * MIB + 512)
@@ -83,7 +85,7 @@ class Words(unittest.TestCase):
         self.assertIn("nothing of the 4.0 GiB reserved is free at the end.", text)
 
     def test_free_blocks_are(self):
-        """The same, and then twenty of them give way to a request that fits into none of their places."""
+        """The same; then twenty are freed before a request that fits into none of their places."""
         run = Run(2 * GIB)
         large = [run.make(1, 100 * MIB) for _ in range(20)]
         run.drop(large[::2])
@@ -96,8 +98,8 @@ class Words(unittest.TestCase):
         self.assertIn("set_max_split_size", advice(device))
 
     def test_small_blocks_in_two_halves_are(self):
-        """Of small segments one half is in use: their free blocks are enough together, and max_split_size_mb does nothing
-        for small requests."""
+        """Half of the small segments is in use. Their free blocks would suffice together; max_split_size_mb has no
+        effect on small requests."""
         run = Run(700 * MIB)
         for _ in range(700):
             run.make(1, 700 * KIB)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""--own and --library choose the line that stands for an allocation: the same in report, picture and page, and kept in a page.
+"""--own and --library choose the line that represents an allocation. Report, picture and page agree, and a page keeps
+the choice.
 
-The control walks the stacks of replay.py: it takes the innermost frame of the user's files among the frames that the patterns
-leave.
+The control walks the stacks of replay.py: it takes the innermost frame of the user's files among those that the
+patterns leave.
 
     STRATA=path/to/strata own_test.py
 """
@@ -45,7 +46,7 @@ def sites(device):
 
 
 def python_sites(device):
-    """Those of Python: the others are the words of C++, which no control of this file knows."""
+    """The call sites in Python. The others come from C++ frames, which this test has no control for."""
     return {site: (nbytes, count) for site, nbytes, count in sites(device) if ".py:" in site}
 
 
@@ -75,7 +76,7 @@ def pixels(path):
 
 
 def with_owners(payload, owner, rows):
-    """The payload with this owner for the first frame, and so many more rows than there are frames."""
+    """The payload with `owner` for the first frame, and `rows` more rows than there are frames."""
     n_sections, n_pieces = struct.unpack_from("<II", payload, 8)
     entries = [list(struct.unpack_from("<HHIII", payload, 16 + 16 * i)) for i in range(n_sections)]
     at = 16 + 16 * n_sections
@@ -143,7 +144,8 @@ class OwnTest(unittest.TestCase):
                     self.assertEqual(wanted["findings"], device_of(page)["findings"])
                     self.assertEqual(device_of(TRAIN, *words, "--filter", "own:yes")["filtered_peak_bytes"],
                                      device_of(page, "--filter", "own:yes")["filtered_peak_bytes"])
-                # A picture names its file, so the other one is of a page as well, which is told only then.
+                # A picture names its input, so the control is drawn from a page too, whose command line gives the
+                # patterns.
                 plain, pictures = pathlib.Path(folder, "plain", "a.html"), []
                 plain.parent.mkdir()
                 run("html", "-q", *extra, "-o", plain, TRAIN)
@@ -151,7 +153,7 @@ class OwnTest(unittest.TestCase):
                     if given is not None:
                         pictures.append(pathlib.Path(folder, f"{len(pictures)}.png"))
                         run("png", "-q", "--title", "x", *given, "-o", pictures[-1], page)
-                if not extra:  # redacted paths meet no pattern any more
+                if not extra:  # patterns no longer match redacted paths
                     self.assertEqual(pixels(pictures[0]), pixels(pictures[1]))
                 self.assertNotEqual(pixels(pictures[0]), pixels(pictures[-1]))
 
@@ -168,7 +170,7 @@ class OwnTest(unittest.TestCase):
             self.assertNotIn(b"/home/user", picture.read_bytes())
 
     def test_a_page_with_wrong_owners_is_refused(self):
-        """Section 11 with a value that does not exist, and with a row too few or too many."""
+        """Section 11 with an invalid value, with a row too few, and with one too many."""
         element = re.compile(rb'(<script type="application/octet-stream" id="payload">)([A-Za-z0-9+/=\s]*)')
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "a.html")

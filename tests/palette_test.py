@@ -11,7 +11,7 @@ import unittest
 HEADER = (pathlib.Path(__file__).resolve().parent.parent / "render" / "raster" / "palette.h").read_text("utf-8")
 GROUND = {"light": 0xFFFFFF, "dark": 0x14181E}
 INKS = (0xFFFFFF, 0x0B0E12)
-# Machado, Oliveira, Fernandes 2009, severity 1, in linear sRGB; what is asked of each: the notes' 17 and 11.
+# Machado, Oliveira, Fernandes 2009, severity 1, in linear sRGB; and the least difference required of each.
 EYES = {
     "all cones": (((1, 0, 0), (0, 1, 0), (0, 0, 1)), 17),
     "protanopia": (((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)), 11),
@@ -38,7 +38,7 @@ def lab(color, matrix):
 
 
 def ciede2000(first, second):
-    """Sharma, Wu, Dalal 2005."""
+    """The formula of Sharma, Wu, Dalal 2005."""
     (l1, a1, b1), (l2, a2, b2) = first, second
     mean7 = ((math.hypot(a1, b1) + math.hypot(a2, b2)) / 2) ** 7
     g = 1.5 - 0.5 * math.sqrt(mean7 / (mean7 + 25**7))
@@ -61,7 +61,7 @@ def sites(theme):
 
 class Palette(unittest.TestCase):
     def test_the_formula(self):
-        """Pairs of the paper's table."""
+        """Compares with pairs of the paper's table."""
         for first, second, wanted in (((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425), ((50, 2.5, 0), (73, 25, -18), 27.1492),
                                       ((2.0776, 0.0795, -1.1350), (0.9033, -0.0636, -0.5514), 0.9082)):
             self.assertAlmostEqual(ciede2000(first, second), wanted, 4)
@@ -74,7 +74,7 @@ class Palette(unittest.TestCase):
 
     def test_no_two_alike(self):
         for theme in GROUND:
-            self.assertEqual(len(sites(theme)), 13)  # and the one of the rest
+            self.assertEqual(len(sites(theme)), 13)  # 12 sites and the rest
             for eyes, (matrix, least) in EYES.items():
                 for one, other in itertools.combinations(sites(theme)[:12], 2):
                     apart = ciede2000(lab(one, matrix), lab(other, matrix))

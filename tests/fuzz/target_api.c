@@ -1,11 +1,11 @@
 /*
- * Makes the calls of the page's scripts (render/page/page_api.def), in any order and with any arguments, on open sessions and
- * views. The table of calls is that list, so a call that is added to it is tested at once.
+ * Makes calls of the page's scripts (render/page/page_api.def), in any order and with any arguments, on open sessions
+ * and views. The table of calls is that list, so a call that is added to it is tested at once.
  *
  *     a byte: what is loaded | two bytes: a recipe's length | the recipe | calls, each:
  *     two bytes: which call | a byte: its handle | arguments
  *
- * The two bytes of a call select the call whose name has the next hash, so that a seed keeps its meaning when the table grows.
+ * The two bytes select the call whose name has the next hash, so that a seed keeps its meaning when the table grows.
  */
 #include "render/page/page_heap.h"
 #include "render/page/page_state.h"

@@ -1,4 +1,4 @@
-// Addresses: they hold everything that is shown and bring it back; a forged address does no harm.
+// Addresses hold everything that is shown and bring it back; a forged address does no harm.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -44,7 +44,8 @@ class Dice {
 
 const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
 
-/** Words of an address, each with how often it is there and what it may be. @type {[name: string, percent: number, value: (dice: Dice, device: Device) => string | number][]} */
+/** Words of an address, each with its probability in percent and a function that makes a value. @type {[name: string,
+ * percent: number, value: (dice: Dice, device: Device) => string | number][]} */
 const WORDS = [
     ["axis", 25, () => "time"],
     ["all", 15, () => 1],
@@ -87,7 +88,8 @@ function randomAddress(dice, devices) {
     return `#${hash}`;
 }
 
-/** What a script may ask for: some of it is of another device, or beyond the run. @param {Dice} dice @param {Device[]} devices */
+/** A view that a script may request; parts of it belong to another device, or lie beyond the run. @param {Dice} dice
+ * @param {Device[]} devices */
 function randomView(dice, devices) {
     const { events } = devices[0];
     const place = () => (dice.below(1e6) / 1e6) * (events + 20) - 10;
@@ -103,7 +105,8 @@ function randomView(dice, devices) {
 
 const KEYS = ["w", "s", "a", "d", "0", "f", "v", "p", "o", "t", "n", "r", "1", "2", "3", "4", "5", "6", "g", "m", ",", ".", ">", "<", "Enter", "Escape", "c", "x", "q", "l", "Backspace"];
 
-/** What is shown: the state as scripts see it, the address, and the picture's pixels. The filter's fields are words in the address. */
+/** Everything that is shown: the state as scripts see it, the address, and the picture's pixels. (In the address the
+ * filter's fields are words.) */
 const SHOWN = `(() => {
     const { filter, ...view } = strata.view();
     const canvas = document.getElementById("timeline");
@@ -142,13 +145,14 @@ async function withPages(file, use) {
     }
 }
 
-/** Words of the address that the page does not understand, as it says. @param {Page} page @returns {Promise<string[]>} */
+/** The words of the address that the page reports as not understood. @param {Page} page @returns {Promise<string[]>} */
 async function misread(page) {
     const note = await page.locator("#note").innerText();
     return /^Not understood of this address: (.*?)\. /s.exec(`${note} `)?.[1].split(", ") ?? [];
 }
 
-/** Goes to an address in an open page; what is said of its words is gone when the page is loaded again. @param {Page} page @param {string} address */
+/** Goes to an address in an open page. Messages about its words disappear when the page is loaded again. @param {Page}
+ * page @param {string} address */
 async function follow(page, address) {
     await page.evaluate((text) => void (location.hash = text), address);
     await rest(page);
@@ -179,7 +183,7 @@ describe("an address opens what was shown", { skip }, () => {
                     if (dice.often(60)) {
                         const wanted = randomView(dice, devices);
                         done.push(wanted);
-                        // What cannot be is refused, and changes nothing.
+                        // The page refuses an impossible view and stays as it was.
                         await page.evaluate((view) => window.strata.setView(view).catch(() => {}), wanted);
                     }
                     await page.locator("#plot").focus();
@@ -189,7 +193,8 @@ describe("an address opens what was shown", { skip }, () => {
                     }
                     await rest(page);
                     const shown = await page.evaluate(SHOWN);
-                    // Opened with the address, or where that would take half of a second, sent there from the last one.
+                    // Opens a new page with the address; usually, because that takes half a second, sends the open page
+                    // there instead.
                     const anew = runsAll || i === 0 || i + 1 === count;
                     if (anew) await other?.close();
                     if (anew || !other) other = await beside(shown.address);
@@ -226,7 +231,7 @@ describe("an address that means nothing", { skip }, () => {
                     const where = `harm ${nth}: ${address.slice(0, 2000)}`;
                     const other = await beside(address);
                     const first = await other.evaluate(SHOWN);
-                    // In a page that showed something else it shows the same.
+                    // A page that showed something else shows the same with this address.
                     await page.evaluate((text) => void (location.hash = text), address);
                     await rest(page);
                     assert.deepEqual(await misread(page), await misread(other), where);
@@ -332,7 +337,7 @@ describe("what addresses have lost before", { skip }, () => {
         await withPage(writePage(train), async (page) => {
             assert.equal(await page.locator("#panel-compare .mark-chip").count(), 0);
             const bare = await canvasOf(page, "timeline");
-            // Older addresses have marks in no other way.
+            // Older addresses have no word for marks; there A and B are the marks.
             await page.evaluate((text) => (location.hash = text), address.replace("&marks=", ""));
             await until(async () => (await page.locator("#panel-compare .mark-chip").count()) === 1, "mark A");
             assert.equal(await canvasOf(page, "timeline"), bare, "marks lie over the picture");

@@ -77,7 +77,7 @@ describe("the allocator", { skip }, () => {
                 assert.equal(segments[column], blocks.segments.length);
             }
             assert.ok(calls.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0) > 0);
-            // Many moments in a column: the most of them, so that the page names the figure that the PNG has.
+            // A column with many moments shows their maximum, so that page and PNG have the same figure.
             const { from, to } = { from: -1, to: live.length - 1 };
             await setView(page, { from, to });
             const whole = (await ask(page, "strata.lanes()")).unused;
@@ -98,7 +98,7 @@ describe("the allocator", { skip }, () => {
         // Without its annotations, whose lane has the same colours.
         const program = "import pickle,sys,json; s=pickle.load(open(sys.argv[1],'rb')); s['external_annotations']=[]; pickle.dump(s,open(sys.argv[2],'wb')); print(json.dumps([e['time_us'] for e in s['device_traces'][0]]))";
         const times = JSON.parse(run("python3", "-c", program, sample("oom"), dump).toString());
-        // Before the recording, at its beginning, in its middle, and after its end, which tells nothing of it.
+        // Samples before the recording, at its beginning, in its middle, and after its end, where they are ignored.
         const middle = 1300;
         const levels = [[times[0] - 2e6, 3], [times[0] + 1000, 1], [times[middle] + 999, 2], [times.at(-1) + 9e6, 7]];
         const lines = levels.map(([us, mib]) => `${new Date(us / 1000).toISOString().replace("T", " ").slice(0, 23)} strata-host resident=${mib << 20} processes=1`);
@@ -123,7 +123,8 @@ describe("the allocator", { skip }, () => {
         };
         assert.notDeepEqual(picture.rgba, without.rgba);
         assert.ok(Math.abs(ground(900) - 2 * ground(300)) <= 2 && ground(300) > 5, `${ground(300)} ${ground(900)}`);
-        // A process that ran elsewhere, and two logs that name no dump: whose is whose is not known.
+        // A process on another host, and two logs that name no dump: nobody knows which of them belongs to the
+        // recording.
         const named = (/** @type {string} */ how) => [...lines, `2026-01-01 00:00:00.000 strata-dump oom.pickle${how}`, ""].join("\n");
         writeFileSync(path.join(alone, "host.log"), named(" elsewhere"));
         assert.deepEqual(rows().rgba, without.rgba);

@@ -20,7 +20,8 @@ describe("why, tree and compare", { skip }, () => {
             assert.equal(await card.locator(".step-bar").count(), 6);
             await card.getByRole("button", { name: /^Show/ }).click();
             await until(async () => /finding=0/.test(await hashOf(page)), "the highlight");
-            assert.match(findings[0].view, /focus=line_probe\.py:27%20keep_hidden/); // a name: another page numbers its frames anew
+            // A frame's name, because its number may differ in another page.
+            assert.match(findings[0].view, /focus=line_probe\.py:27%20keep_hidden/);
             assert.match(await page.locator("#panel-why .why-foot").innerText(), /6 steps were compared, by the annotations ProfilerStep#N/);
         });
     });
@@ -66,7 +67,7 @@ describe("why, tree and compare", { skip }, () => {
             await page.evaluate("globalThis.steps = 0; history.back = () => void globalThis.steps++;");
             await page.keyboard.press("[");
             assert.equal(await page.evaluate("globalThis.steps"), 0);
-            await page.evaluate("history.pushState(1, '')"); // as a view does that is not the first
+            await page.evaluate("history.pushState(1, '')"); // as any view but the first does
             await page.keyboard.press("[");
             assert.equal(await page.evaluate("globalThis.steps"), 1);
         });
@@ -79,7 +80,7 @@ describe("why, tree and compare", { skip }, () => {
             await until(async () => /view=category/.test(await hashOf(page)), "the address");
             const after = await canvasPixels(page);
             const ground = new Uint32Array(before.rgba.buffer, before.rgba.byteOffset)[before.width + 1];
-            // A column has as much of areas as it had of bands, give or take the lines between them.
+            // In each column the areas are as high as the bands were, but for the lines between them.
             const heights = (/** @type {{width: number, height: number, rgba: Uint8Array}} */ { width, height, rgba }) => {
                 const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset);
                 return Array.from({ length: width }, (_, x) => {

@@ -5,7 +5,8 @@ import { describe, test } from "node:test";
 
 import { each, hashOf, samples, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
 
-/** What is written on the axes, from now on: texts with their left edge, middle and width, in CSS pixels of the plot. @param {import("playwright-core").Page} page */
+/** Records the texts drawn on the axes from now on, with left edge, middle and width in CSS pixels of the plot. @param
+ * {import("playwright-core").Page} page */
 function record(page) {
     return page.evaluate(() => {
         const texts = /** @type {any[]} */ ([]);
@@ -27,7 +28,7 @@ function colorsAt(page, points) {
     }, points);
 }
 
-/** Colours of the rows of the list by their names. @param {import("playwright-core").Page} page */
+/** The colours of the list's rows, by name. @param {import("playwright-core").Page} page */
 async function listed(page) {
     return new Map(await each(page, "#list > .row:not([hidden])", (row) => /** @type {[string, string]} */ ([
         row.querySelector(".row-text")?.textContent ?? "", /** @type {HTMLElement} */ (row.querySelector(".swatch")).style.backgroundColor,
@@ -71,7 +72,7 @@ describe("names in areas", { skip }, () => {
             const box = await page.locator("#timeline").boundingBox();
             assert.ok(box);
             const [x, y] = [Math.round(box.width * 0.7), Math.round(box.height - 12)];
-            /** How much of the surface lies over the two areas. */
+            /** The opacity of the labels' canvas over each of the two areas. */
             const veils = () => page.evaluate(([x, y]) => {
                 const axes = /** @type {HTMLCanvasElement} */ (document.getElementById("axes"));
                 const plot = /** @type {HTMLElement} */ (document.getElementById("timeline"));
@@ -113,7 +114,7 @@ describe("names in areas", { skip }, () => {
             await settle(page);
             const dots = /** @type {number[][]} */ (await page.evaluate("dots.slice(-6)"));
             assert.equal(dots.length, 6);
-            // Below each dot another colour begins than above it; the highest one is the total's.
+            // At each dot the colour changes; the highest dot marks the total.
             const [x] = dots[0];
             for (const [, y] of dots.slice(0, 3)) {
                 const [above, below] = await colorsAt(page, [[x + 1, y - 4], [x + 1, y + 4]]);

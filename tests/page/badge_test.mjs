@@ -21,7 +21,7 @@ describe("the badge of what was found", { skip }, () => {
                 if (!expected) return;
                 const title = TITLES[/** @type {keyof typeof TITLES} */ (first.kind)];
                 assert.ok(title && (await badge.innerText()).startsWith(`! ${title}`), `${title}: ${await badge.innerText()}`);
-                // Only of what becomes more from step to step.
+                // Only a leak, which grows, is given in bytes a step.
                 assert.equal(/ a step/.test(await badge.innerText()), first.kind === "leak");
                 if (first.kind === "leak") assert.match(await badge.innerText(), new RegExp(`\\+[\\d.]+ [KMG]iB a ${first.per.unit}$`));
                 await badge.click();

@@ -1,5 +1,5 @@
-// The page in a real browser, opened from file:// with every request watched: what the tests of this folder share. Each file
-// has a recording of its own.
+// Shared by the tests of this folder: opens pages in a real browser, from file://, and watches every request. Each test
+// file has a recording of its own.
 //
 //     STRATA=path/to/strata node --test tests/page/hands_test.mjs
 //
@@ -38,7 +38,7 @@ export const skip = reasonToSkip();
 if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
 if (skip) console.log(`skipped: the page (${skip})`);
 
-/** A recording with everything that moves: two devices, frees that wait for another stream, an address space that is reused. */
+/** Arguments for a recording with all features: two devices, frees that wait for another stream, reused addresses. */
 const SIMULATED = [
     "n_steps=900", "n_devices=2", "cross_stream=0.2", 'form="pickle4"', "ring=null", "record_after=60", "skipped=[]",
     "lost=0", "races=false", "time=true", 'context="all"', "high_addresses=false",
@@ -60,7 +60,7 @@ export function report(/** @type {string} */ input, /** @type {string[]} */ ...f
     return JSON.parse(run(strata, "report", "--json", ...flags, input).toString());
 }
 
-/** Pages that are written, by what they are made of. @type {Map<string, string>} */
+/** Pages that are written already, by input and options. @type {Map<string, string>} */
 const pages = new Map();
 
 /** Writes the page of a recording, once for each state of the file. */
@@ -73,7 +73,7 @@ export function writePage(/** @type {string} */ input, /** @type {string[]} */ .
     return page;
 }
 
-/** What must not happen while a page is open. */
+/** Fails when a page requests, logs or asks something. */
 class Watch {
     /** @type {string[]} */ troubles = [];
 
@@ -113,7 +113,7 @@ class Watch {
     }
 }
 
-/** Where pages are opened: what one of them keeps, the others do not see. @param {import("playwright-core").BrowserContextOptions} [options] */
+/** A context for pages, with storage of its own. @param {import("playwright-core").BrowserContextOptions} [options] */
 export async function openContext(options) {
     return followed(await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options }));
 }
@@ -148,22 +148,25 @@ export async function reload(page) {
     await rest(page);
 }
 
-/** Another size of the window, once the page is drawn in it. @param {import("playwright-core").Page} page @param {number} width @param {number} height */
+/** Changes the size of the window, and waits until the page is drawn. @param {import("playwright-core").Page} page
+ * @param {number} width @param {number} height */
 export async function resize(page, width, height) {
     await page.setViewportSize({ width, height });
     await until(() => page.evaluate(([width, height]) => innerWidth === width && innerHeight === height, [width, height]), `${width} x ${height} pixels`);
-    // A frame for what hears of new sizes, one for what they draw.
+    // One frame for the observers of sizes, one for what they draw.
     for (let i = 0; i < 2; i++) await settle(page);
 }
 
-/** What the page answers, once what was asked for until then is drawn. @param {import("playwright-core").Page} page @param {string} expression */
+/** Evaluates an expression in the page, after all earlier requests are drawn. @param {import("playwright-core").Page}
+ * page @param {string} expression */
 export async function ask(page, expression) {
     const answer = await page.evaluate(expression);
     await settle(page);
     return answer;
 }
 
-/** The address as people read it, once what it names is drawn. @param {import("playwright-core").Page} page @returns {Promise<string>} */
+/** The decoded address, after the page has drawn what it names. @param {import("playwright-core").Page} page @returns
+ * {Promise<string>} */
 export async function hashOf(page) {
     return ask(page, 'decodeURIComponent(location.hash.replace(/\\+/g, " "))');
 }
@@ -176,7 +179,7 @@ export async function setView(page, change) {
 }
 
 /**
- * Clicks a control of the header or the toolbar, in the menu that it stands in, which is closed again.
+ * Clicks a control of the header or the toolbar; opens and closes the menu that contains it.
  * @param {import("playwright-core").Page} page
  * @param {string} selector
  */
@@ -190,7 +193,8 @@ export async function tool(page, selector) {
     await turn(false);
 }
 
-/** Opens Who in a form: "who", "tree" or "each". @param {import("playwright-core").Page} page @param {string} form */
+/** Opens a form of the view Who: "who", "tree" or "each". @param {import("playwright-core").Page} page @param {string}
+ * form */
 export async function openForm(page, form) {
     await page.locator("#tab-who").click();
     await page.locator(`#form-${form}`).click();
@@ -216,7 +220,8 @@ export async function plotBox(page) {
     return box;
 }
 
-/** Names of all rows of the list, of which the document holds those in sight. @param {import("playwright-core").Page} page @returns {Promise<string[]>} */
+/** The names of all rows of the list. Scrolls, because the document holds only the rows in sight. @param
+ * {import("playwright-core").Page} page @returns {Promise<string[]>} */
 export async function listedSites(page) {
     return page.evaluate(async () => {
         const scroll = /** @type {HTMLElement} */ (document.getElementById("list-scroll"));
@@ -251,7 +256,7 @@ export function colorsOf(rgba) {
     return new Set(new Uint32Array(rgba.buffer, rgba.byteOffset, rgba.length / 4)).size;
 }
 
-/** Top of the y axis in bytes, from the program that asks the layout code itself. */
+/** Top of the y axis in bytes, from state_dump, which calls the layout code itself. */
 export function headroom(/** @type {number} */ ordinal, input = recording) {
     const output = run(String(process.env.STATE_DUMP), "--pick", input, ordinal, 10, 10, -1, 1, "0,0").toString();
     return Number(/^top (\d+)$/m.exec(output)?.[1]);
@@ -267,7 +272,7 @@ export function randomPoints(/** @type {number} */ count, /** @type {number} */ 
     return Array.from({ length: count }, () => [next(width), next(height)]);
 }
 
-/** Reading a large recording takes its time. @type {Map<string, number[]>} */
+/** Kept, because reading a large recording takes long. @type {Map<string, number[]>} */
 const curves = new Map();
 
 /** Live bytes at every moment. @param {string} input @param {number} ordinal @returns {number[]} */
@@ -279,10 +284,10 @@ function liveBytes(input, ordinal) {
 }
 
 /**
- * Picks random points. Returns the question to the control, and what compares its answer with the page's.
+ * Picks random points. Returns the question for the control, and a function that compares its answer with the page's.
  * @param {import("playwright-core").Page} page @param {number} ordinal
  * @param {{from: number, to: number}} view @param {number} count
- * @param {string} input @param {number} highest bytes: most points lie below, because above it there is nothing to find
+ * @param {string} input @param {number} highest bytes: most points lie below, because nothing is drawn above
  */
 export async function pickPoints(page, ordinal, view, count, input, highest) {
     const box = await plotBox(page);
@@ -326,7 +331,7 @@ export async function checkPicks(page, ordinal, view, count, input = recording) 
     check(replay(question[0], input, ordinal, ...question.slice(1)));
 }
 
-/** A recording of the samples or of the corpus, or "" where the corpus is not here. */
+/** The path of a recording from the samples or the corpus; "" if there is no corpus. */
 export function corpus(/** @type {string} */ name) {
     const folder = process.env.STRATA_CORPUS;
     const file = folder ? path.join(folder, name) : "";
@@ -336,7 +341,7 @@ export function corpus(/** @type {string} */ name) {
 /** Every allocation of the current device, as an expression for the page. */
 export const ALL = "Array.from({length: strata.stats().allocations}, (_, i) => strata.allocation(i))";
 
-/** A snapshot as the recorder would write it, made by Python's own pickle. */
+/** Writes a snapshot as the recorder would, with Python's own pickle. */
 export function writeSnapshot(/** @type {string} */ name, /** @type {string} */ expression) {
     const file = path.join(folder, name);
     run("python3", "-c", `import pickle,sys\npickle.dump(${expression}, open(sys.argv[1], "wb"))`, file);

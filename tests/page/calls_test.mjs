@@ -1,4 +1,4 @@
-// Every call that scripts make to the page, the difference or the index is answered, or refused with a sentence that says why.
+// The page, the difference and the index answer every call of a script, or refuse it with a sentence that says why.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";
@@ -8,7 +8,7 @@ import { folder, run, samples, skip, strata, withPage, writePage } from "./brows
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
-/** Asks every call for nonsense: what it threw that is no sentence of ours. Runs in the page. */
+/** Runs in the page: passes nonsense to every call, and returns the errors that are not sentences of ours. */
 async function askNonsense() {
     /** @type {any[]} */
     const wanted = [{ filter: 5 }, { filter: null }, { filter: { words: 5 } }, { filter: { constructor: 1 } }, { range: 5 }, { range: {} }, { map: "x" }, { device: 9, selected: 0 }, { selected: 1e9 }, { search: 5 }, { axis: "x" }, { colorBy: "__proto__" }, { sort: "__proto__" }, { theme: 5 }, { show: 5 }, { align: 5 }, { inHand: 5 }];

@@ -1,4 +1,4 @@
-// Rows of a comparison: the curve of each over the run, and the call sites below a category, which add up to it.
+// Rows of a comparison: each has its curve over the run, and the call sites below a category add up to it.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -8,14 +8,14 @@ import { ALL, ask, each, report, resize, rest, samples, settle, skip, texts, unt
 /** @typedef {import("playwright-core").Page} Page */
 /** @typedef {{name: string, a: number, b: number, delta: number, nested: boolean}} Row */
 
-/** Rows in sight, bytes as their titles have them. @returns {Promise<Row[]>} */
+/** The rows in sight, with the bytes in their titles. @returns {Promise<Row[]>} */
 const rowsOf = (/** @type {Page} */ page) =>
     each(page, "#compare-rows > .row:not([hidden])", (row) => {
         const bytes = (/** @type {string} */ cell) => Number((row.querySelector(cell)?.getAttribute("title") ?? "").replace(/\u2212/g, "-").replace(/[^\d-]/g, ""));
         return { name: row.querySelector(".row-text")?.textContent ?? "", a: bytes(".a"), b: bytes(".b"), delta: bytes(".delta"), nested: row.querySelector(".nested") !== null };
     });
 
-/** Every row, the list being scrolled to show each. */
+/** All rows; scrolls the list to show each. */
 async function allRows(/** @type {Page} */ page) {
     await resize(page, 1440, 2400);
     return rowsOf(page);
@@ -23,7 +23,7 @@ async function allRows(/** @type {Page} */ page) {
 
 const row = (/** @type {Page} */ page, /** @type {string} */ name) => page.locator("#compare-rows > .row:not([hidden])", { hasText: name }).first();
 
-/** The sum of what is alive after an event, by what `of` says of each. */
+/** {key: live bytes after an event}; `of` gives the key of an allocation. */
 function aliveBy(/** @type {any[]} */ all, /** @type {number} */ at, /** @type {(one: any) => string} */ of) {
     /** @type {Map<string, number>} */
     const sums = new Map();
@@ -54,7 +54,7 @@ describe("rows of a comparison", { skip }, () => {
             });
             for (const { name, b: bytes } of sites.filter((each) => /\.py:\d+ /.test(each.name))) assert.equal(bytes, lines.get(name) ?? 0, name);
             assert.equal(await row(page, chosen).getAttribute("aria-expanded"), "true");
-            // Chosen again, it folds; arrows do the same.
+            // A second click folds it; the arrow keys do the same.
             await row(page, chosen).click();
             await until(async () => (await rowsOf(page)).every(({ nested }) => !nested), "none");
             await page.locator(".compare-list").focus();

@@ -1,4 +1,5 @@
-// Comparing: marks with notes, steps laid over each other, what a later step frees; and every command by its name.
+// Comparing: marks with notes, steps drawn over each other, memory that a later step frees; and every command by its
+// name.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -56,7 +57,7 @@ describe("comparing", { skip }, () => {
             const most = Math.max(...steps.map((/** @type {any} */ step) => step.peak_bytes));
             for (const [i, step] of steps.entries()) {
                 assert.match(cards[i].text, new RegExp(`Step #${i}: peak ${size(step.peak_bytes)}(\\.0)? GiB, carried over ${size(step.end_bytes)}(\\.0)? GiB`));
-                // Highest and lowest of the curve, in percent from the top, against the replay.
+                // The highest and lowest point of the curve, in percent from the top, compared with the replay.
                 const totals = live.slice(step.from_event + 1, step.to_event + 1);
                 assert.ok(Math.abs(Math.min(...cards[i].heights) - 100 * (1 - Math.max(...totals) / most)) <= 1, `step ${i}: ${cards[i].heights}`);
             }
@@ -124,7 +125,7 @@ describe("comparing", { skip }, () => {
             await page.keyboard.type("tree of");
             await page.keyboard.press("Enter");
             await until(async () => /tab=tree/.test(await hashOf(page)), "the tree");
-            // Who opens in the form that it has.
+            // The view Who opens in its current form.
             const opened = [
                 ["plan: what", "plan"],
                 ["each allocation", "each"],

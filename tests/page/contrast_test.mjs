@@ -1,5 +1,5 @@
-// Contrast as the page shows it, in both themes: every plain area of a band has 3:1 to the ground of the plot, read from the
-// canvas, in every colouring; texts have 4.5:1 to what lies behind them, those on bands, in the tree and dimmed ones too.
+// Contrast in the page, in both themes. Every plain area of a band has 3:1 to the ground of the plot, read from the
+// canvas, in every colouring. Texts have 4.5:1 to what lies behind them, also on bands, in the tree and when dimmed.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -16,7 +16,7 @@ function contrast(/** @type {number[]} */ a, /** @type {number[]} */ b) {
     return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
 }
 
-/** Colours of the canvas in areas of 5 x 5 equal pixels, and how many middles of such there are; the ground is the page's. */
+/** Colours of areas of 5 x 5 equal pixels of the canvas, each with the number of such areas, and the page's ground. */
 function plainColors() {
     const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("timeline"));
     const { width, height } = canvas;
@@ -43,7 +43,7 @@ async function assertBands(/** @type {Page} */ page, /** @type {string} */ what)
     assert.deepEqual(low, [], what);
 }
 
-/** Texts in sight whose contrast with what lies behind them is below 4.5, what is half transparent being mixed. */
+/** Texts in sight whose contrast with what lies behind them is below 4.5. Half-transparent layers are mixed. */
 function lowTexts() {
     const parts = (/** @type {string} */ color) => {
         const numbers = (color.match(/[\d.]+/g) ?? []).map(Number);
@@ -138,7 +138,8 @@ describe("contrast", { skip }, () => {
                         await settle(page);
                         await assertTexts(page, `${name}, tab ${tab}, ${theme}`);
                     }
-                    // A tip over a band, a range whose rows are freed later, a search with what does not match.
+                    // Opens a tip over a band, a range whose rows are freed later, and a search with bands that do not
+                    // match.
                     await page.keyboard.press("3");
                     const box = /** @type {{x: number, y: number, width: number, height: number}} */ (await page.locator("#timeline").boundingBox());
                     await page.mouse.move(box.x + box.width * 0.6, box.y + box.height - 12);
@@ -162,7 +163,7 @@ describe("contrast", { skip }, () => {
                         await assertTexts(page, `${name}, ${open}, ${theme}`);
                         await page.keyboard.press("Escape");
                     }
-                    // Under the pointer a figure is as readable as before.
+                    // A figure under the pointer is as readable as before.
                     for (const figure of await page.locator(".figure:visible, .badge, .segmented button:visible").all()) {
                         if (await figure.isDisabled()) continue;
                         await figure.hover();

@@ -1,10 +1,11 @@
 // Ways to damage a page, for the tests of every browser.
 import assert from "node:assert/strict";
 
-/** What a damaged page says ends with how to go on. */
+/** The end of every message of a damaged page: what to do next. */
 export const GO_ON = /damaged[^]*(Copy it again|Copy the file again), or write it afresh with Strata|cut off\. Copy the file again, or write it afresh with Strata/;
 
-/** What an inert element of a page holds, replaced. @param {string} text of the page @param {string} id @param {(content: string) => string} change */
+/** The page's text with the content of an inert element changed. @param {string} text of the page @param {string} id
+ * @param {(content: string) => string} change */
 export function changed(text, id, change) {
     const begin = text.indexOf(">", text.indexOf(` id="${id}"`)) + 1;
     const end = text.indexOf("</script>", begin);
@@ -12,7 +13,7 @@ export function changed(text, id, change) {
     return text.slice(0, begin) + change(text.slice(begin, end)) + text.slice(end);
 }
 
-/** Ways to damage what an element holds. @type {Record<string, (own: string) => string>} */
+/** Ways to damage the content of an element. @type {Record<string, (own: string) => string>} */
 export const DAMAGE = {
     cut: (own) => own.slice(0, (own.length >> 3) * 4),
     overwritten: () => "%%% nothing of it",

@@ -1,4 +1,4 @@
-// Damaged pages: cut, overwritten, joined from two. Each tells in one sentence what to do.
+// Damaged pages: cut, overwritten, joined from two. Each says in one sentence what to do.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -10,14 +10,15 @@ import { changed, DAMAGE, GO_ON } from "./damage.mjs";
 
 const oom = path.join(samples, "oom.pickle");
 
-/** What an inert element of a page holds. @param {string} text of the page @param {string} id */
+/** The content of an inert element of a page. @param {string} text of the page @param {string} id */
 function contentOf(text, id) {
     let content = "";
     changed(text, id, (own) => (content = own));
     return content;
 }
 
-/** Opens such a page: what it says once it has failed. @param {string} name @param {string} text @param {(page: import("playwright-core").Page) => Promise<void>} [use] */
+/** Opens a damaged page; returns its message. @param {string} name @param {string} text @param {(page:
+ * import("playwright-core").Page) => Promise<void>} [use] */
 async function saysOf(name, text, use) {
     const file = path.join(folder, "damaged.html");
     writeFileSync(file, text, "latin1");
@@ -83,7 +84,8 @@ describe("a page that may do less", { skip }, () => {
         return file;
     };
 
-    /** Opens a page that the browser refuses something. @param {string} file @param {() => void} refuse runs before its scripts @param {(page: import("playwright-core").Page) => Promise<void>} use */
+    /** Opens a page in a browser that lacks something. @param {string} file @param {() => void} refuse runs before its
+     * scripts @param {(page: import("playwright-core").Page) => Promise<void>} use */
     async function withLess(file, refuse, use) {
         const context = await openContext();
         try {

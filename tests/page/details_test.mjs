@@ -63,7 +63,7 @@ describe("long lists", { skip }, () => {
     const nSites = 200_000;
 
     test(`${nSites} call sites: rows in sight, keys, a pointer`, async () => {
-        // Site i holds more than site i + 1, so that the order is known.
+        // Site i holds more than site i + 1, which fixes the order.
         const file = writeSnapshot("sites.pickle", `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096 + (i << 30), "size": 512 * (${nSites} - i), "stream": 0, "time_us": 1700000000000000 + i, "frames": [{"filename": "site.py", "line": i + 1, "name": "f"}]} for i in range(${nSites})]]}`);
         await withPage(writePage(file), async (page) => {
             const list = page.locator("#list-scroll");
@@ -106,7 +106,7 @@ describe("long lists", { skip }, () => {
             assert.equal(await page.locator("#list > .row:not([hidden])[aria-selected=true]").getAttribute("aria-rowindex"), String(nSites));
             assert.match(await page.locator("#detail").innerText(), new RegExp(`site\\.py:${nSites - 1}\\b`));
             assert.equal(await press("Home"), 0);
-            // Any place can be reached with the scroll bar, and what lies there is whole and in order.
+            // The scroll bar reaches every place; the rows there are complete and in order.
             for (const share of [0.25, 0.5, 0.9]) {
                 await list.evaluate((scroll, share) => void (scroll.scrollTop = (scroll.scrollHeight - scroll.clientHeight) * share), share);
                 await settle(page);
@@ -120,7 +120,7 @@ describe("long lists", { skip }, () => {
             await settle(page);
             assert.equal(await page.locator("#list > .row:not([hidden])[aria-selected=true] .row-text").innerText(), middle.name);
             assert.ok(box && (await elements()) - before < 120, `${before} elements, then ${await elements()}`);
-            // What is left out because there is so much of it is said in its place.
+            // A note stands in place of the rows that are left out because there are too many.
             await list.getByRole("button", { name: "Call site" }).click();
             await settle(page);
             assert.match(await page.locator("#list-total").innerText(), /more than 100,000 rows: sorted by bytes only/);
@@ -153,7 +153,7 @@ describe("search in what was noted with allocations", { skip }, () => {
             assert.equal(await page.locator("#search").getAttribute("aria-invalid"), "true");
             assert.equal(await page.locator("#search-next").isVisible(), false);
             assert.deepEqual((await canvasPixels(page)).rgba, before.rgba);
-            // A highlight from before comes back as it was, although another search was drawn in between.
+            // An earlier highlight comes back as it was, although another search was drawn in between.
             const row = page.locator("#list > .row").first();
             await page.locator("#search").fill("");
             await until(async () => (await ask(page, "strata.view().search")) === "", "no search");
@@ -246,7 +246,7 @@ describe("legend, picture and link", { skip }, () => {
                 Object.assign(window, { copied: "", said: [] });
                 navigator.clipboard.writeText = async (text) => void (window.copied = text);
                 const button = /** @type {HTMLElement} */ (document.getElementById("link"));
-                // It says so for a moment.
+                // The button says so for a moment.
                 new MutationObserver(() => window.said.push(button.textContent)).observe(button, { childList: true });
             });
             await tool(page, "#link");

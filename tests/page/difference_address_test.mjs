@@ -1,4 +1,4 @@
-// The address of a difference's page: it holds what is shown, and brings it back.
+// The address of a difference's page holds everything that is shown, and brings it back.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ function makePage(/** @type {string[]} */ ...files) {
     return page;
 }
 
-/** What the address brings back. @param {import("playwright-core").Page} tab */
+/** The state that the address brings back. @param {import("playwright-core").Page} tab */
 const kept = async (tab) => ({ view: await ask(tab, "strata.view()"), a: await ask(tab, "strata.a.view()"), b: await ask(tab, "strata.b.view()"), lit: await ask(tab, "strata.b.lit()") });
 
 test("what is shown stands in the address and comes back from it", { skip }, async () => {
@@ -47,7 +47,7 @@ test("what is shown stands in the address and comes back from it", { skip }, asy
         hash = await tab.evaluate(() => location.hash);
         await withPage(page, async (other) => assert.deepEqual((await kept(other)).b, alone.b), { hash });
     }, { hash });
-    // Nothing that somebody writes there does harm, and what is not understood is named.
+    // No address does harm, and the page names the words that it does not understand.
     for (const [wrong, names] of [
         ["#show=nothing&tab=x&align=y&color=z&rows=a&when=b&hand=c", ["show", "tab", "align", "color", "rows", "when", "hand"]],
         ["#window=5_2&focus=nobody&__proto__=1", ["window", "focus", "__proto__"]],

@@ -1,5 +1,5 @@
-// The page of a difference: what it says is what `strata diff --json` says, cursors and windows of both move together, and
-// filters, trees and curves add up.
+// The page of a difference: it has the figures of `strata diff --json`, cursors and windows of both recordings move
+// together, and filters, trees and curves add up.
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
@@ -12,7 +12,8 @@ import { ask, folder, here, run, samples, settle, setView, shownTexts, skip, str
 /** @param {string} name */
 const sample = (name) => path.join(samples, `${name}.pickle`);
 
-/** The page of a difference, and what the JSON says of it. @param {string} a @param {string} b @param {string[]} flags */
+/** Writes the page of a difference; returns its path and the JSON. @param {string} a @param {string} b @param
+ * {string[]} flags */
 function pageOf(a, b, ...flags) {
     const page = path.join(folder, `${path.basename(a)}-${path.basename(b)}${flags.join("")}.html`.replace(/[^\w.-]/g, "_"));
     run(strata, "diff", "-q", "-f", ...flags, a, b, "-o", page);
@@ -20,7 +21,7 @@ function pageOf(a, b, ...flags) {
     return { page, document: JSON.parse(run(strata, "diff", "--json", ...kept, a, b).toString()) };
 }
 
-/** Twins of which the second has one planted change. @param {number} seed */
+/** Two recordings; the second has one planted change. @param {number} seed */
 function twins(seed) {
     const script = `import sys; sys.path.insert(0, sys.argv[1]); import diff_test; print(*diff_test.Pair(int(sys.argv[2]), sys.argv[3]).paths, sep="\\n")`;
     const [a, b] = run("python3", "-c", script, here, seed, folder).toString().trim().split("\n");

@@ -1,5 +1,5 @@
-// What Save offers besides a picture: CSV of what is in view, folded stacks of the tree, SVG of the plot. The controls are
-// strata export, report --json and the canvas.
+// The formats that Save offers besides a picture: CSV of the view, folded stacks of the tree, SVG of the plot. The
+// controls are strata export, report --json and the canvas.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -8,7 +8,7 @@ import { downloaded, report, run, samples, setView, skip, strata, withPage, writ
 
 const TRAIN = path.join(samples, "train.pickle");
 
-/** What a button gives. @param {import("playwright-core").Page} page @param {string} id */
+/** The content of the file that a button saves. @param {import("playwright-core").Page} page @param {string} id */
 async function saved(page, id) {
     const waiting = page.waitForEvent("download");
     await page.locator(`#${id}`).evaluate((/** @type {HTMLElement} */ button) => button.click());

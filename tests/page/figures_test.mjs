@@ -12,7 +12,7 @@ describe("figures", { skip }, () => {
             for (const device of wanted) {
                 await setView(page, { device: device.device });
                 const summary = await ask(page, "strata.summary()");
-                // The report also knows what only it computes: fragmentation, advice. What both say is equal.
+                // Only the report computes fragmentation and advice. All other figures are equal.
                 const { oom, top_at_peak, ...figures } = summary;
                 assert.ok(Object.keys(figures).length >= 12, "all figures of the contract");
                 for (const name of Object.keys(figures)) assert.deepEqual(figures[name], device[name], name);

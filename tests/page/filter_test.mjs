@@ -17,7 +17,7 @@ describe("phases", { skip }, () => {
                 assert.equal(outer.row, 0);
                 assert.ok(inner.some((/** @type {any} */ mark) => mark.name === "backward"), "backward lies inside of the step");
                 const box = await plotBox(page);
-                // The allocator's lane, where there is one, lies between the timeline and the phases.
+                // The allocator's lane, if there is one, lies between the timeline and the phases.
                 let y = box.y + box.height - 2;
                 await until(async () => {
                     await page.mouse.move(box.x + (outer.from + outer.to) / 2, (y += 12));

@@ -1,5 +1,5 @@
-// The page's WebAssembly concludes what the program concludes: every finding of every sample and of small real recordings, to
-// the last word. Node has Chromium's engine, so most are computed without a browser, by the page's own scripts.
+// The page's WebAssembly gives the same findings as the program, word for word, for every sample and for small real
+// recordings. Node has Chromium's engine, so most are computed without a browser, by the page's own scripts.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
@@ -24,7 +24,7 @@ function recordings(folder, most) {
 /** The text of an inert element. @param {string} page @param {string} id */
 const carried = (page, id) => new RegExp(`id="${id}">([^<]*)<`).exec(page)?.[1] ?? "";
 
-/** What the page of a recording finds on each device. @param {string} input @param {unknown} module */
+/** The findings of a recording's page for each device. @param {string} input @param {unknown} module */
 async function concluded(input, module) {
     const session = await loadSession(module, carried(readFileSync(writePage(input), "utf8"), "payload"), () => {});
     const found = session.devices.map((/** @type {unknown} */ _, /** @type {number} */ device) => askFindings(new View(session, device)));
@@ -32,7 +32,7 @@ async function concluded(input, module) {
     return found;
 }
 
-/** The same where people open it. @param {string} input @param {number[]} devices */
+/** The same in a browser. @param {string} input @param {number[]} devices */
 async function shown(input, devices) {
     /** @type {any[]} */ const found = [];
     await withPage(writePage(input), async (page) => {

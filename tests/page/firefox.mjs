@@ -1,4 +1,4 @@
-// Whether Firefox ESR can be driven over WebDriver BiDi (STRATA_FIREFOX may name one).
+// Can Firefox ESR be driven over WebDriver BiDi here? STRATA_FIREFOX may name one.
 import { existsSync } from "node:fs";
 import path from "node:path";
 
@@ -6,7 +6,7 @@ import { findFirefox } from "../programs.mjs";
 import { here } from "./browser.mjs";
 
 export const firefox = findFirefox();
-/** Why there is nothing to test in Firefox, or false. */
+/** The reason why Firefox cannot be tested here, or false. */
 export const firefoxSkip = !existsSync(path.join(here, "node_modules", "puppeteer-core")) ? "puppeteer-core is missing: npm ci makes it" : firefox ? false : "no Firefox found";
 if (firefoxSkip && process.env.STRATA_NEEDS_BROWSER) throw new Error(firefoxSkip);
 if (firefoxSkip) console.log(`skipped: the page in Firefox (${firefoxSkip})`);

@@ -1,5 +1,5 @@
-// The page in Firefox ESR, driven over WebDriver BiDi: what differs from browser to browser. Skipped where there is no
-// Firefox (STRATA_FIREFOX may name one) or no puppeteer-core, unless STRATA_NEEDS_BROWSER is set.
+// The page in Firefox ESR, driven over WebDriver BiDi: features that differ between browsers. Skipped without Firefox
+// (STRATA_FIREFOX may name one) or puppeteer-core, unless STRATA_NEEDS_BROWSER is set.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -23,7 +23,7 @@ const PIXELS = `(() => {
     return { width: canvas.width, height: canvas.height, base64: btoa(text) };
 })()`;
 
-/** Waits until what was asked for is drawn. */
+/** Waits until all requests are drawn. */
 const DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))";
 
 /** A page of either browser. @typedef {{evaluate: (expression: string) => Promise<any>}} Tab */
@@ -37,12 +37,12 @@ async function until(expression, tab = page) {
     throw new Error(`did not happen: ${expression}`);
 }
 
-/** What a page answers. @param {string} expression @param {Tab} tab */
+/** Evaluates an expression in a page. @param {string} expression @param {Tab} tab */
 const answer = (expression, tab = page) => tab.evaluate(expression);
 
 const view = () => answer("strata.view()");
 
-/** Place of the timeline. */
+/** The place of the timeline. */
 async function plotBox() {
     const box = await (await page.$("#timeline"))?.boundingBox();
     assert.ok(box);
@@ -76,7 +76,7 @@ describe("Firefox", { skip }, () => {
         const other = await context.newPage();
         await other.goto(page.url().replace(/#.*/, ""));
         await other.evaluate("strata.ready");
-        // The rest of the page may lay out a little differently; the picture of a size is the same.
+        // The layout of the page may differ a little; pictures of one size are equal.
         for (const hash of ["", "#device=0&window=200_500"]) {
             const from = hash ? 200 : (await view()).from;
             for (const tab of [page, other]) {

@@ -1,4 +1,4 @@
-// A page in a frame, or served under another policy: it says what the policy forbids, and which word it lacks.
+// A page in a frame, or served under another policy, says what the policy forbids and which word it lacks.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -11,7 +11,7 @@ import { until } from "../waiting.mjs";
 const recording = path.join(samples, "train.pickle");
 
 /**
- * Opens a tab on what a server of our own answers; both are closed whatever happens: one that stays open keeps the test alive.
+ * Opens a tab on a server of our own. Both are closed in any case, because an open one keeps the test alive.
  * @param {http.RequestListener} answer @param {(tab: import("playwright-core").Page, address: string) => Promise<void>} act
  */
 async function withServer(answer, act) {
@@ -33,13 +33,13 @@ test("a sandbox without allow-downloads is named when a picture is saved", { ski
     for (const [sandbox, says] of /** @type {[string, boolean][]} */ ([["allow-scripts", true], ["allow-scripts allow-downloads allow-same-origin allow-popups", false]])) {
         const host = path.join(folder, "framed.html");
         writeFileSync(host, `<!doctype html><iframe sandbox="${sandbox}" src="${page}" width="1200" height="800"></iframe>`);
-        // The frame's own address is a file's: only a server can give both one origin.
+        // Files have no common origin; only a server can give page and frame one origin.
         const answer = (/** @type {http.IncomingMessage} */ { url = "" }, /** @type {http.ServerResponse} */ response) =>
             void response.end(url.endsWith(".html") ? readFileSync(path.join(folder, path.basename(url))) : "");
         await withServer(answer, async (tab, address) => {
             await tab.goto(`${address}framed.html`);
             const frame = tab.frames()[1];
-            // Not waitForFunction(): it evaluates text again and again inside the page, whose policy forbids that.
+            // Not waitForFunction(), because it evaluates text inside the page, whose policy forbids that.
             await until(() => frame.evaluate("Boolean(window.strata && strata.stats)"), "the page in the frame");
             await frame.evaluate("strata.ready");
             const saved = says ? null : tab.waitForEvent("download");

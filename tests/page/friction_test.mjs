@@ -12,10 +12,11 @@ const oom = path.join(samples, "oom.pickle");
 
 const view = (/** @type {Page} */ page) => ask(page, "strata.view()");
 const textOf = async (/** @type {Page} */ page, /** @type {string} */ selector) => (await page.locator(selector).innerText()).replace(/\u00a0/g, " ");
-/** The event that the list is of. @param {Page} page */
+/** The event whose live allocations are listed. @param {Page} page */
 const listedEvent = async (page) => Number(/event ([\d,]+)/.exec(await textOf(page, "#list-total"))?.[1].replace(/,/g, ""));
 
-/** Pixels of a canvas that are not empty, in a box of CSS pixels of the plot. @param {Page} page @param {string} id @param {number[]} box */
+/** The number of pixels of a canvas that are not empty, in a box in CSS pixels of the plot. @param {Page} page @param
+ * {string} id @param {number[]} box */
 const painted = (page, id, box) =>
     page.evaluate(
         ([id, x, y, width, height]) => {
@@ -56,7 +57,7 @@ describe("the list and the cursor", { skip }, () => {
             await page.locator("#list-title").hover();
             await until(() => page.locator("#tip").isHidden(), "what was under the pointer is not named any more");
             const [title, listed] = [await textOf(page, "#list-title"), await listedEvent(page)];
-            // On a busy machine the two seconds may be over before anybody has looked.
+            // On a busy machine the two seconds may pass before the test has looked.
             if (Date.now() - left < 1900) assert.deepEqual([title, listed], ["At the cursor", event]);
             await until(async () => (await textOf(page, "#list-title")) === "At the peak", "the peak again");
         });
@@ -160,7 +161,8 @@ describe("zoom", { skip }, () => {
             assert.ok(found, await textOf(page, "#drawn"));
             const [visible, short] = found.slice(1).map((text) => Number((text ?? "0").replace(/,/g, "")));
             assert.equal(visible, drawn + merged);
-            // Of the whole run, what is in no column is what was short, or what ended before the first column's moment.
+            // Over the whole run, allocations that are in no column were short, or ended before the first column's
+            // moment.
             const out = allocations - visible - short;
             assert.ok(out >= 0 && out < allocations / 100, `${visible} + ${short} of ${allocations}`);
             for (const width of [600, 900, 3840]) {
@@ -188,7 +190,7 @@ describe("zoom", { skip }, () => {
         await withPage(writePage(train), async (page) => {
             const box = await plotBox(page);
             assert.ok((await painted(page, "axes", [box.width - 140, 2, 130, 20])) < 1000, "no chip without");
-            // Of a filter that leaves little, the reserved line is far above.
+            // If a filter leaves little, the reserved line is far above.
             await setView(page, { filter: { mostBytes: "1MiB" } });
             assert.ok((await painted(page, "axes", [box.width - 140, 2, 130, 20])) > 1000, "a chip under a filter");
         });
@@ -344,13 +346,13 @@ describe("names and colours", { skip }, () => {
                         const found = await page.evaluate(textContrast);
                         assert.deepEqual(found, [], "texts");
                     },
-                    // Without motion: what a closed menu holds does not finish its transition.
+                    // Without motion, because the content of a closed menu does not finish its transition.
                     { colorScheme: theme, reducedMotion: "reduce" },
                 );
         });
 });
 
-/** Swatches of the legend whose contrast with the ground is lower than that. @param {number} least */
+/** Swatches of the legend whose contrast with the ground is below `least`. @param {number} least */
 function contrastOf(least) {
     const parts = (/** @type {string} */ color) => (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
     const luminance = (/** @type {number[]} */ rgb) => {

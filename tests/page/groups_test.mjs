@@ -1,4 +1,5 @@
-// Bands too thin to be told apart are grouped by call site: the total height stays exact, and every band can be shown again.
+// Bands that are too thin to distinguish are grouped by call site. The total height stays exact, and every band can be
+// shown again.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -11,17 +12,19 @@ import { canvasPixels, each, folder, hashOf, plotBox, run, samples, settle, setV
 
 const [FORWARDS, LAYERS, EACH] = [10, 12, 24];
 
-/** Forwards of twelve layers that keep what they made until the forward ends: 24 tensors of 2 MiB a layer, of 24 lines. */
+/** Forward passes of twelve layers that keep all tensors until the pass ends: 24 tensors of 2 MiB a layer, from 24
+ * lines. */
 const inference = () =>
     writeSnapshot("inference.pickle", `(lambda addr, event: {"segments": [], "device_traces": [[e for f in range(${FORWARDS}) for e in [event("alloc", addr(l, t), l, t) for l in range(${LAYERS}) for t in range(${EACH})] + [event("free_completed", addr(l, t), l, t) for l in reversed(range(${LAYERS})) for t in reversed(range(${EACH}))]]]})(lambda l, t: 4096 + ((l * ${EACH} + t) << 24), lambda action, addr, l, t: {"action": action, "addr": addr, "size": (2 << 20) + (t << 12), "stream": 0, "frames": [{"filename": "/home/me/model.py", "line": 10 + t, "name": "forward"}]})`);
 
 const [OLDER, TENSORS, TENSOR] = [300, 8, 4 << 20];
 
-/** 300 tensors that stay, and forwards of twelve layers above them: 8 tensors of 4 MiB a layer. */
+/** 300 tensors that stay, and above them forward passes of twelve layers: 8 tensors of 4 MiB a layer. */
 const above = () =>
     writeSnapshot("above.pickle", `(lambda at, event: {"segments": [], "device_traces": [[event("alloc", at(o, 0), 5) for o in range(${OLDER})] + [event(action, at(900 + l, t), 10 + t) for f in range(${FORWARDS}) for action, order in (("alloc", 1), ("free_completed", -1)) for l in range(${LAYERS})[::order] for t in range(${TENSORS})[::order]]]})(lambda o, t: 4096 + ((o * ${TENSORS} + t) << 24), lambda action, addr, line: {"action": action, "addr": addr, "size": ${TENSOR}, "stream": 0, "frames": [{"filename": "/home/me/model.py", "line": line, "name": "forward"}]})`);
 
-/** Rows of each column above which there is nothing but ground. @param {{width: number, height: number, rgba: Uint8Array}} image */
+/** For each column of pixels the row above which there is only ground. @param {{width: number, height: number, rgba:
+ * Uint8Array}} image */
 function silhouette({ width, height, rgba }) {
     const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset, width * height);
     return Array.from({ length: width }, (_, x) => {
@@ -31,7 +34,8 @@ function silhouette({ width, height, rgba }) {
     });
 }
 
-/** Changes of colour along the columns of a picture. @param {{width: number, height: number, rgba: Uint8Array}} image */
+/** The number of colour changes along the columns of a picture. @param {{width: number, height: number, rgba:
+ * Uint8Array}} image */
 function edges({ width, height, rgba }) {
     const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset, width * height);
     let count = 0;
@@ -69,7 +73,7 @@ describe("bands too thin to be told apart", { skip }, () => {
             }, [box.width, box.height]);
             const lines = picks.map((/** @type {any} */ { stack }) => stack[0].line);
             assert.ok(new Set(lines).size >= 3, lines.join());
-            // Ten call sites have an area of their own; in it each line is met once.
+            // Ten call sites have an area of their own, in which each line occurs once.
             assert.deepEqual(lines.filter((line, i) => lines.indexOf(line) !== i && lines[i - 1] !== line), [], lines.join());
         });
     });

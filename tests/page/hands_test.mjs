@@ -80,7 +80,7 @@ describe("mouse and keys", { skip }, () => {
         assert.equal((await view(page)).selected, null, "and pins nothing");
     });
 
-    /** A point where something with a stack lies. @param {import("playwright-core").Page} page */
+    /** A point of the plot where an allocation with a stack is drawn. @param {import("playwright-core").Page} page */
     async function somewhere(page) {
         const box = await plotBox(page);
         for (const [x, y] of randomPoints(300, Math.round(box.width), Math.round(box.height))) {
@@ -145,8 +145,7 @@ describe("mouse and keys", { skip }, () => {
         const file = path.join(samples, "oom.pickle");
         const [{ oom }] = report(file).devices;
         await withPage(writePage(file), async (page) => {
-            // It opens at that moment, and says why before who.
-            // What was lacking is the report's figure.
+            // The page opens at that moment, with Why before Who. The missing bytes are the report's figure.
             const lacking = /been\s+([\d.]+ [KMG]iB)\s+short/.exec(run(strata, "report", path.join(samples, "oom.pickle")).toString())?.[1];
             assert.ok((await page.locator("#panel-why .card-title").first().innerText()).startsWith(`${lacking} short of`), String(lacking));
             assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1\.5 GiB requested[\s\S]*loss\.py:19[\s\S]*Requested\s+1,570\.5 MiB/);

@@ -14,7 +14,7 @@ const STRINGS = [
     "<iframe srcdoc='<script>parent.pwned=8</script>'></iframe>", "</template><base href=//example.invalid>", "<meta http-equiv=refresh content=0;url=//example.invalid>",
 ];
 
-/** A snapshot of hostile texts alone, as Python writes it. @param {number} turn */
+/** A snapshot with only hostile texts, written by Python. @param {number} turn */
 function hostile(turn) {
     const list = JSON.stringify(STRINGS);
     return `(lambda s: {
@@ -28,7 +28,8 @@ function hostile(turn) {
             + [{"action": "oom", "addr": 0, "size": 1 << 40, "device_free": 5, "stream": 0, "time_us": 999, "frames": [{"filename": s[0], "line": 1, "name": s[1]}]}]]})(${list})`;
 }
 
-/** Opens a page, looks at all of it, and says what it must not have done. @param {string} file @param {(page: import("playwright-core").Page) => Promise<void>} walk */
+/** Opens a page and visits all of it; returns what it must not have done. @param {string} file @param {(page:
+ * import("playwright-core").Page) => Promise<void>} walk */
 async function look(file, walk) {
     const context = await openContext({});
     const page = await context.newPage();

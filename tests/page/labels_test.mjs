@@ -1,4 +1,5 @@
-// Labels: at every width and in both themes no text of the plot lies over another, none is cut off; one spelling for a word.
+// Labels: at every width and in both themes no text of the plot overlaps another or is cut off; each word has one
+// spelling.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -17,7 +18,7 @@ const FILES = {
 
 const SIZES = [[600, 800], [900, 700], [1440, 900], [1920, 1080], [3840, 2160]];
 
-/** Notes the texts that every canvas holds, by where they stand on the page; what clears a canvas forgets them. */
+/** Notes the texts on every canvas with their places on the page; clearing a canvas removes its notes. */
 function noteTexts() {
     /** @typedef {{text: string, left: number, right: number, top: number, bottom: number}} Written */
     /** @type {Map<HTMLCanvasElement, Written[]>} */
@@ -29,7 +30,7 @@ function noteTexts() {
     };
     CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
         const { width, actualBoundingBoxLeft, actualBoundingBoxRight, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down } = this.measureText(text);
-        // A text with a greatest width is squeezed.
+        // A text with a maximum width is squeezed.
         const squeeze = Math.min(1, (rest[0] ?? Infinity) / width);
         const [before, after] = [actualBoundingBoxLeft * squeeze, actualBoundingBoxRight * squeeze];
         const { a, d, e, f } = this.getTransform();
@@ -57,7 +58,7 @@ function noteTexts() {
     });
 }
 
-/** What is wrong with the labels that the page shows now. @param {import("playwright-core").Page} page */
+/** The faults of the labels that the page shows now. @param {import("playwright-core").Page} page */
 async function troubles(page) {
     const all = /** @type {any[]} */ (await page.evaluate("writtenTexts()"));
     const found = [];
@@ -83,7 +84,7 @@ describe("labels", { skip }, () => {
                         // Each size once, the narrowest twice, unless large sets run whole.
                         for (const [width, height] of SIZES.filter((_, at) => runsAll || at === 0 || at % 2 === i)) {
                             await resize(page, width, height);
-                            // Names are written when the view rests.
+                            // Names are drawn once the view rests.
                             await rest(page);
                             const { count, found } = await troubles(page);
                             assert.ok(count > 2, `${count} labels`);
@@ -109,7 +110,7 @@ test("bands have names also where the first drawing takes long", { skip }, async
     });
 });
 
-/** Spellings that nothing which people read may have, and the one that it has. @type {[wrong: RegExp, right: string][]} */
+/** Spellings that no text of the page may have, and the right one. @type {[wrong: RegExp, right: string][]} */
 const SPELLINGS = [
     [/\bcall-?sites?\b/i, "call site"],
     [/\boptimiser/i, "optimizer"],

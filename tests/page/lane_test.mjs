@@ -1,4 +1,4 @@
-// Boxes of phases carry their whole name or a short form that people use, or are not drawn; never the beginning of a word.
+// Boxes of phases show their whole name, a usual short form, or nothing; never the beginning of a word.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -23,7 +23,7 @@ function noteTexts() {
     });
 }
 
-/** What the canvases say at each width. @param {string} page */
+/** The texts on the canvases at each width. @param {string} page */
 async function textsAt(page, widths = [480, 700, 1000, 1440, 3000]) {
     /** @type {Map<number, string[]>} */
     const said = new Map();

@@ -15,7 +15,8 @@ const EVENT = `"stream": 0, "size": 512 * (1 + i % 97)`;
 /** @param {string} letter of the functions' names @param {number} count */
 const sites = (letter, count) => writeSnapshot(`sites_${letter}.pickle`, `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096 + (i << 16), "time_us": i, ${EVENT}, "frames": [{"filename": "/home/me/f.py", "line": i + 1, "name": f"${letter}{i}"}]} for i in range(${count})]]}`);
 
-/** What is unpacked and read while a page loads, task by task: characters of packed elements, and how often names are decoded. */
+/** Counts for each task while a page loads: characters of packed elements that are unpacked, and names that are
+ * decoded. */
 const watchLoading = () => {
     const counts = Object.assign(window, { loading: { unpacked: 0, decoded: 0 } }).loading;
     const { decode } = TextDecoder.prototype;
@@ -30,7 +31,7 @@ const watchLoading = () => {
     };
 };
 
-/** Counts from now on, for every task by itself, names that are read and canvases that are made. @param {Tab} page */
+/** From now on counts, for each task, the names that are read and the canvases that are made. @param {Tab} page */
 const watch = (page) => page.evaluate(() => {
     const counts = Object.assign(window, { work: { names: 0, most: 0, task: 0, scanned: 0, canvases: 0 } }).work;
     const { decode } = TextDecoder.prototype;
@@ -69,7 +70,7 @@ test(`${DEVICES} devices on one axis: the rows in sight are made, once`, { skip 
         }).every(Boolean));
         await page.keyboard.press("r");
         await until(drawn, "rows in sight");
-        await rest(page); // the last of them may have no place yet
+        await rest(page); // the last canvas may not be placed yet
         const first = await work(page);
         assert.ok(first.canvases >= 6 && first.canvases <= 3 * 16, `${first.canvases} canvases, three a row`);
         assert.ok(await page.locator(".pane-head").count() < DEVICES / 8, "places of what is far away are not there");
@@ -90,7 +91,7 @@ test(`${DEVICES} devices on one axis: the rows in sight are made, once`, { skip 
             await until(drawn, `rows at ${share}`);
         }
         assert.ok(await page.locator("canvas.pane-pixels").count() <= 40, "what is far away is let go");
-        // Device 1023 stands last; a click on its name takes it in hand, and all have the axis of times that they had.
+        // Device 1023 is the last. A click on its name selects it, and all devices keep the axis of times.
         await page.evaluate(() => document.querySelector(".rows > .stage")?.scrollTo(0, 1e9));
         await page.getByRole("button", { name: `Device ${DEVICES - 1}`, exact: true }).click();
         await eventually(async () => assert.equal((await ask(page, "strata.view()")).device, DEVICES - 1));
@@ -125,7 +126,7 @@ test(`the rows and the tree of ${FEW} against ${MANY} call sites come in slices`
         assert.ok(names >= FEW + MANY && names < 1.5 * (FEW + MANY), `${names} names are read once`);
         assert.ok(most < (FEW + MANY) / 2, `${most} of ${names} names in one task`);
         assert.ok(scanned < 40 * (FEW + MANY), `${scanned} looked at`);
-        // An unfolded call, another tab's tree in between, and the same call again.
+        // Unfolds a call, shows another tab's tree, and returns to the same call.
         const sum = await tab.locator("#panel-difference .sum-row").innerText();
         await ask(tab, "strata.a.tree()");
         await tab.keyboard.press("2");

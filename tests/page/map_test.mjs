@@ -1,4 +1,4 @@
-// The map of the allocator's memory: what it shows, what is linked to it, and that it equals what the program says.
+// The map of the allocator's memory: its content equals the program's, and links lead to it and from it.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import path from "node:path";
@@ -8,7 +8,7 @@ import { ask, hashOf, recording, run, samples, settle, setView, skip, texts, unt
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
-/** What the program says of the same: lines of state_dump for each event. @param {string} file @param {number[]} events */
+/** The program's states: lines of state_dump for each event. @param {string} file @param {number[]} events */
 function states(file, events) {
     const text = run(String(process.env.STATE_DUMP), "--blocks", file, 0, ...events).toString();
     return text.split(/^event .*\n/m).slice(1).map((part) => part.trim().split("\n").map((line) => line.split(" ")));
@@ -65,7 +65,8 @@ describe("the map", { skip }, () => {
             const cells = await page.evaluate("strata.gap({ at: 3552 })");
             const elsewhere = await page.evaluate("strata.gap({ at: 100 })");
             assert.notDeepEqual(elsewhere, cells);
-            // Each draws what follows the pointer anew; the view of the allocator asks about the held moment, not the hovered one.
+            // Each pass redraws what follows the pointer. The allocator's view asks about the selected moment, not the
+            // one under the pointer.
             await ask(page, "strata.setView({ selected: 3 })");
             await press(page, "5");
             const box = await page.locator("#timeline").boundingBox();
@@ -127,7 +128,8 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
-    /** Holes of what strata.blocks() says: free blocks in segments of which something is in use. @param {import("playwright-core").Page} page */
+    /** Holes among strata.blocks(): free blocks in segments that are partly in use. @param
+     * {import("playwright-core").Page} page */
     async function holesOf(page) {
         const { segments, blocks } = await ask(page, "strata.blocks({ at: 3552 })");
         return segments.flatMap((/** @type {any} */ { address, bytes }) => {
@@ -145,7 +147,7 @@ describe("the map", { skip }, () => {
             const holes = await holesOf(page);
             const chosen = () => page.locator('#panel-allocator tr[aria-selected="true"]');
             const [{ x, end, y }] = await page.evaluate(() => [...document.querySelectorAll("#map-picture")].map((node) => node.getBoundingClientRect()).map(({ x, y, width }) => ({ x, y, end: x + width })));
-            // The second row of the map has it at its end.
+            // The hole is at the end of the map's second row.
             await page.mouse.click(end - 40, y + 46);
             assert.ok(x < end);
             await until(async () => (await chosen().count()) === 1, "a row");
@@ -199,7 +201,7 @@ describe("the map", { skip }, () => {
             assert.equal(selected, keeper);
             const { birth, death } = await ask(page, `strata.allocation(${keeper})`);
             assert.ok(shown.from <= birth && shown.to >= Math.min(death, 3553), JSON.stringify([shown.from, birth, shown.to, death]));
-            // Back: from what is pinned to the hole that it keeps.
+            // Escape goes back from the pinned allocation to the hole that it causes.
             await press(page, "Escape");
             await press(page, "Escape");
             await ask(page, `strata.setView({ selected: ${keeper} })`);
@@ -210,7 +212,8 @@ describe("the map", { skip }, () => {
     });
 
     test("the segment with the largest hole comes first, and one that is wholly free is no hole", async () => {
-        /** Of each row of the map: pixels of hatching, and of the plain ground of free memory. @param {import("playwright-core").Page} page */
+        /** For each row of the map: the pixels of hatching, and of the plain ground of free memory. @param
+         * {import("playwright-core").Page} page */
         const rows = (page) => page.evaluate(() => {
             const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("map-picture"));
             const { data, width, height } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, 0, canvas.width, canvas.height);

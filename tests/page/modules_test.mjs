@@ -1,4 +1,4 @@
-// Grouping by layer: what repeats inside of a forward, in groups, tree, comparison, search and list.
+// Grouping by layer (the repeated parts of a forward) in groups, tree, comparison, search and list.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

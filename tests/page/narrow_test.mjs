@@ -1,4 +1,4 @@
-// The toolbar from 600 to 1,440 pixels: one line where there is room, otherwise a menu; nothing covers anything else.
+// The toolbar from 600 to 1,440 pixels: one line if there is room, otherwise a menu; nothing covers anything else.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,8 @@ import { ask, samples, settle, skip, until, withPage, writePage } from "./browse
 
 const INPUT = path.join(samples, "oom.pickle");
 
-/** Boxes of what can be seen and pressed in an element. @param {import("playwright-core").Page} page @param {string} selector */
+/** Boxes of the visible controls in an element. @param {import("playwright-core").Page} page @param {string}
+ * selector */
 function boxes(page, selector) {
     return page.evaluate((selector) => Array.from(document.querySelectorAll(selector)).filter((element) => element.checkVisibility({ contentVisibilityAuto: true })).map((element) => {
         const { left, right, top, bottom } = element.getBoundingClientRect();
@@ -86,7 +87,7 @@ describe("toolbar", { skip }, () => {
             await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
             const { violations } = /** @type {any} */ (await page.evaluate("axe.run()"));
             assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), []);
-            await page.keyboard.press("Escape"); // of the menu in it
+            await page.keyboard.press("Escape"); // closes the menu in it
             await page.keyboard.press("Escape");
             assert.deepEqual([await open.getAttribute("aria-expanded"), await page.evaluate(() => document.activeElement?.id)], ["false", "tools-open"]);
             await open.tap();
@@ -95,7 +96,7 @@ describe("toolbar", { skip }, () => {
             assert.equal((await ask(page, "strata.view()")).axis, "time");
             await page.locator(".brand").tap();
             assert.equal(await open.getAttribute("aria-expanded"), "false", "a tap elsewhere closes it");
-            // What is folded away is among the commands all the same.
+            // Controls in a closed menu are among the commands too.
             await page.keyboard.press("Control+k");
             await page.locator("#palette-words").fill("Copy link");
             assert.match(await page.locator("#palette-list").innerText(), /Copy link/);

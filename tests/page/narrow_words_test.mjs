@@ -1,4 +1,4 @@
-// Narrow windows show nothing by halves: no sentence without its end, no bar of a single pixel.
+// Narrow windows cut nothing off: no sentence without its end, no bar of a single pixel.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

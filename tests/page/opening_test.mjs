@@ -1,4 +1,4 @@
-// What a page shows before anybody clicks: the answer, in windows of every size; and its buttons prove it.
+// Before any click a page shows the answer, in windows of every size, and its buttons prove it.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -7,7 +7,8 @@ import { ask, canvasPixels, each, hashOf, report, samples, settle, skip, until, 
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
-/** Lowest pixel of what a selector finds first. @param {import("playwright-core").Page} page @param {string} selector */
+/** The lower edge of the first element that a selector finds. @param {import("playwright-core").Page} page @param
+ * {string} selector */
 async function bottomOf(page, selector) {
     const box = await page.locator(selector).first().boundingBox();
     assert.ok(box, `${selector} can be seen`);
@@ -49,7 +50,7 @@ describe("the answer opens", { skip }, () => {
             await page.locator('[data-finding="0"] [data-action="show"]').click();
             await settle(page);
             assert.equal(await ask(page, "strata.lit()"), null);
-            // The strip takes a line of its own, so edges move; a fainter picture would have new colours nearly everywhere.
+            // The strip takes a line, so edges move. A fainter picture would have new colours nearly everywhere.
             const after = await canvasPixels(page);
             const colors = new Set(new Uint32Array(before.rgba.buffer, before.rgba.byteOffset));
             const pixels = new Uint32Array(after.rgba.buffer, after.rgba.byteOffset);

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import { cropPng, decodePng } from "../png.mjs";
 import { ask, canvasPixels, colorsOf, folder, headroom, recording, replay, report, run, setView, settle, skip, strata, withPage, writePage } from "./browser.mjs";
 
-/** The plot area of a PNG whose plot has the given size: margins are measured from the picture before. */
+/** The plot area of a PNG whose plot has the given size. A first picture gives the margins. */
 function plotOfSize(/** @type {number} */ width, /** @type {number} */ height, /** @type {(string | number)[]} */ ...flags) {
     let [wholeWidth, wholeHeight] = [width + 200, height + 200];
     for (let attempt = 0; attempt < 6; attempt++) {
@@ -51,8 +51,8 @@ function changedColumns({ width, height, rgba }) {
 }
 
 /**
- * A window of so many events whose y axis in the PNG, which is fitted to the window, lies within what the page can show,
- * and that has frees in it: the one nearest to the middle of the run.
+ * A window of `nEvents` events that has frees, and whose y axis in the PNG (which is fitted to the window) is one that
+ * the page can show. Of those the one nearest to the middle of the run.
  */
 function windowOf(/** @type {number} */ ordinal, /** @type {number} */ nEvents) {
     const { live, reserved } = replay("--curves", recording, ordinal);
@@ -67,7 +67,7 @@ function windowOf(/** @type {number} */ ordinal, /** @type {number} */ nEvents) 
         for (const from of [middle - distance, middle + distance]) {
             const most = highest(from, from + nEvents);
             const top = most + Math.floor(most / 24);
-            // A request that failed at the end of the window has room of its own in the PNG.
+            // The PNG reserves room for a request that failed at the end of the window.
             const failed = ooms.some((/** @type {number} */ event) => event >= from + nEvents * 0.97 - 1 && event < from + nEvents);
             if (!failed && top < headroom(ordinal) && frees(from) > nEvents / 5) return { from, to: from + nEvents, top };
         }
@@ -96,14 +96,14 @@ describe("page and PNG show the same pixels", { skip }, () => {
                 await withPage(writePage(recording, "--theme", theme), async (page) => {
                     const view = await setView(page, { device, from, to });
                     assert.deepEqual([view.device, view.from, view.to], [device, from, to]);
-                    await page.keyboard.press("v"); // as high as the window needs, which is what the PNG has
+                    await page.keyboard.press("v"); // fits the height to the window, as the PNG does
                     await settle(page);
                     const canvas = await canvasPixels(page);
                     const flags = ["--theme", theme, "-d", device, "--from", from, "--to", to];
                     const wanted = plotOfSize(canvas.width, canvas.height, ...flags);
                     assert.ok(colorsOf(wanted) > 10, "the picture is not empty");
                     assertSamePixels(wanted, canvas.rgba, canvas.width);
-                    // A step alone would change one column per event; the bend after a free changes many.
+                    // Steps alone would change one column for each event; the bend after a free changes many.
                     if (nEvents === 10) assert.ok(changedColumns(canvas) > 3 * nEvents, "bends are drawn");
                 });
             });

@@ -1,4 +1,5 @@
-// The tab Plan: what `strata plan --json` says, by effort, against one limit; a row is shown in the timeline until Esc.
+// The tab Plan: the rows of `strata plan --json`, in order of effort, with one limit. A row is shown in the timeline
+// until Esc.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -48,7 +49,7 @@ describe("plan", { skip }, () => {
             }
             const ranks = rows.map(({ id, fits }) => (served(fits) ? 0 : all.get(id).live_peak_bytes_max === null ? 20 : 10) + COSTS.indexOf(all.get(id).cost));
             assert.deepEqual(ranks, [...ranks].sort((a, b) => a - b));
-            // One limit, named; a bound is not called too little.
+            // The tab names one limit, and does not call a lower bound insufficient.
             const said = ((await page.locator("#panel-plan").textContent()) ?? "").replaceAll("\u00a0", " ");
             assert.ok(said.includes(`As recorded ${gib(wanted.as_recorded.live_peak_bytes_max)} in use; limit ${gib(wanted.budget.used_bytes)}, the least that the process had.`), said);
             assert.deepEqual(await each(page, "#panel-plan h3", (h3) => h3.textContent), ["Not enough by itself", "Only a bound is known"]);

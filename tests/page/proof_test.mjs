@@ -1,5 +1,5 @@
-// The proof rule: every button of every card shows the set, the moment and the figure of its sentence, and Escape goes back. A
-// second reader of the recording is the control. STRATA_PROOF names folders of further recordings (separated by ":").
+// Every button of every card shows the set, the moment and the figure of its sentence, and Escape goes back. A second
+// reader of the recording is the control. STRATA_PROOF names folders of further recordings (separated by ":").
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import path from "node:path";
@@ -9,7 +9,8 @@ import { ask, corpus, folder, here, replay, report, run, runsAll, samples, settl
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** "785.3 MiB" is so many bytes, to half of its last digit. @param {string} text @param {number} bytes @param {string} [unit] */
+/** Checks that a text such as "785.3 MiB" is this number of bytes, to half of its last digit. @param {string} text
+ * @param {number} bytes @param {string} [unit] */
 function checkFigure(text, bytes, unit = "") {
     const [, sign, figure, own] = /([\u2212+<]?)([\d,.]+)\s*([KMGT]?iB|B|bytes)?/.exec(text) ?? [];
     const one = 1024 ** Math.max(0, UNITS.indexOf(unit || own));
@@ -22,7 +23,7 @@ function checkFigure(text, bytes, unit = "") {
 
 const sum = (/** @type {Life[]} */ lives) => lives.reduce((all, [, , bytes]) => all + bytes, 0);
 
-/** A card's set, counted again. @param {any} finding @param {Life[]} lives @param {any} lit */
+/** Counts a card's set again. @param {any} finding @param {Life[]} lives @param {any} lit */
 function checkSet(finding, lives, lit) {
     const { ids, bytes, count, at_event: event, kind, site, title } = finding;
     assert.deepEqual(lit, { ids, count, bytes, event }, title);
@@ -37,7 +38,8 @@ function checkSet(finding, lives, lit) {
     }
 }
 
-/** Bars of a card are of the recording, and come to its figure. @param {import("playwright-core").Page} page @param {string} card @param {any} finding @param {Life[]} lives @param {any[]} steps */
+/** The bars of a card match the recording and lead to the card's figure. @param {import("playwright-core").Page} page
+ * @param {string} card @param {any} finding @param {Life[]} lives @param {any[]} steps */
 async function checkBars(page, card, finding, lives, steps) {
     const values = await shownTexts(page, `${card} .step-value`);
     if (values.length === 0 || finding.kind === "levels_rise") return;
@@ -51,7 +53,8 @@ async function checkBars(page, card, finding, lives, steps) {
     });
 }
 
-/** The comparison that a card asks. @param {import("playwright-core").Page} page @param {any} finding @param {Life[]} lives @param {any[]} steps */
+/** Checks the comparison that a card opens. @param {import("playwright-core").Page} page @param {any} finding @param
+ * {Life[]} lives @param {any[]} steps */
 async function checkCompare(page, finding, lives, steps) {
     await until(() => page.locator("#compare-rows > .row").first().isVisible(), "rows");
     const [, from, to] = /Compar.*?(\d+).*?(\d+)/.exec(await page.locator("#proof-text").innerText()) ?? [];
@@ -105,7 +108,7 @@ async function checkCard(page, finding, nth, lives, steps) {
     }
 }
 
-/** Every card of every device. @param {string} file */
+/** Checks every card of every device. @param {string} file */
 async function checkFile(file) {
     const { devices } = report(file);
     await withPage(writePage(file), async (page) => {
@@ -120,7 +123,7 @@ async function checkFile(file) {
     });
 }
 
-/** Pickles, which the second reader reads. @param {string} from */
+/** The pickles in a folder; the second reader reads only those. @param {string} from */
 const pickles = (from) => readdirSync(from).filter((name) => /\.(pickle|pkl)$/.test(name)).map((name) => path.join(from, name));
 
 const LOGS = ["log_oom_new", "log_megatron"].map((name) => path.join(samples, `${name}.log`));
@@ -137,7 +140,7 @@ describe("every button of every card", { skip }, () => {
 });
 
 describe("what was planted", { skip }, () => {
-    // Two leaks, of which the smaller is not the first row by itself; one that only some steps add to.
+    // Two leaks, the smaller of which is not the first row; and a leak that only some steps add to.
     for (const fault of runsAll ? ["leak", "two_leaks", "leak_rare", "leak_late", "leak_layer", "zero_grad", "growing_buffer", "held_over", "cache_churn"] : ["two_leaks", "leak_rare"])
         test(fault, async () => {
             const file = path.join(folder, `${fault}.pickle`);

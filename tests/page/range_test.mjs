@@ -1,4 +1,4 @@
-// The list answers about a selected range: what was allocated in it, freed in it, kept at its end, alive through all of it.
+// The list for a selected range: allocations made in it, freed in it, kept at its end, or alive through all of it.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -7,7 +7,7 @@ import { ask, downloaded, hashOf, recording, reload, replay, report, run, sample
 
 const QUESTIONS = ["allocated", "freed", "kept", "through", "peak"];
 
-/** What the control says of a range. */
+/** The control's answer for a range. */
 function control(/** @type {string} */ input, /** @type {number} */ device, /** @type {number} */ from, /** @type {number} */ to) {
     return replay("--range", input, device, from, to);
 }
@@ -16,7 +16,7 @@ function control(/** @type {string} */ input, /** @type {number} */ device, /** 
 async function savedRows(page) {
     const [download] = await Promise.all([page.waitForEvent("download"), tool(page, "#list-save")]);
     const lines = (await downloaded(download)).toString().trim().split("\r\n");
-    // Figures stand after the name, which may have commas of its own.
+    // Figures follow the name, which may contain commas.
     return { head: lines[0], rows: lines.slice(1).map((line) => line.replace(/^("(?:[^"]|"")*"|[^,]*),/, "").split(",").map(Number)) };
 }
 
@@ -56,7 +56,7 @@ describe("questions of a range", { skip }, () => {
         const input = path.join(samples, "train.pickle");
         const times = JSON.parse(run("python3", "-c", 'import json, pickle, sys\nprint(json.dumps([e["time_us"] for e in pickle.load(open(sys.argv[1], "rb"))["device_traces"][0]]))', input).toString());
         await withPage(writePage(input), async (page) => {
-            // Between events of one time no range in seconds begins or ends.
+            // A range in seconds cannot begin or end between events of the same time.
             const edge = (/** @type {number} */ event) => times.findIndex((/** @type {number} */ time, /** @type {number} */ i) => i >= event && time > times[i - 1] && times[i + 1] === time);
             const range = { from: edge(700), to: edge(1600) };
             await setView(page, { range });

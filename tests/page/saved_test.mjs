@@ -42,7 +42,7 @@ describe("Save PNG", { skip }, () => {
             }
             const [once, twice] = [await pictureOf(page), await pictureOf(page, 2)];
             assert.deepEqual([twice.png.width, twice.png.height], [2 * once.png.width, 2 * once.png.height]);
-            // What is selected and marked lies over every row.
+            // Selections and marks are drawn over every row.
             const before = Buffer.from(once.crop(once.rows[0]));
             await setView(page, { range: { from: 500, to: 700 } });
             const ranged = await pictureOf(page);
@@ -56,7 +56,7 @@ describe("Save PNG", { skip }, () => {
             assert.equal(closed.map, null);
             await page.keyboard.press("g");
             await until(() => page.locator("#map").isVisible(), "the map");
-            // The replay tells the sizes of blocks; until then the map may change.
+            // The map may change until the replay has found the sizes of blocks.
             await until(async () => !/being looked up/.test(await page.locator("#map-note").innerText()), "the replay");
             await settle(page);
             const { map, crop } = await pictureOf(page);

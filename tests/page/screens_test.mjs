@@ -20,7 +20,7 @@ describe("pages of a command line", { skip }, () => {
             await page.keyboard.press("Escape");
             assert.match(String(await page.locator("#drawn").getAttribute("title")), new RegExp(`bands of ${device.allocations.toLocaleString("en-US")} allocations`));
             assert.equal((await ask(page, "strata.summary()")).peak_bytes, device.peak_bytes);
-            // Some band of many is found, pinned, and says so.
+            // One of many bands can be found and pinned, and its details appear.
             const bands = (await ask(page, "strata.stats()")).allocations;
             let many = 0;
             for (let allocation = 0; allocation < bands && !many; allocation += 7) {
@@ -71,7 +71,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
     test("a drag in the overview chooses the window", async () => {
         await withPage(writePage(sample), async (page) => {
             const whole = await ask(page, "strata.view()");
-            await page.keyboard.press("w"); // closer, so that there is a brush to be moved
+            await page.keyboard.press("w"); // zooms in, so that there is a brush to move
             await settle(page);
             const near = await ask(page, "strata.view()");
             assert.ok(near.to - near.from < whole.to - whole.from);

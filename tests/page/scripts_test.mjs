@@ -1,4 +1,4 @@
-// What scripts may ask the page, what the page says about damage, and its words.
+// The calls that scripts may make, the page's messages about damage, and its words.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -78,7 +78,7 @@ describe("views of scripts", { skip }, () => {
                 "selected: 0.5", 'selected: "1"', "selected: 1e9", "selected: -1",
             ]; // prettier-ignore
             for (const field of wrong) {
-                // What can be stands before what cannot.
+                // A field with a valid value comes before the invalid one, and must not be applied.
                 await assert.rejects(ask(page, `strata.setView({ axis: "time", colorBy: "size", ${field} })`), /RangeError: The view's \w+ cannot be /, field);
                 assert.deepEqual(await ask(page, "strata.view()"), before, field);
             }
@@ -132,7 +132,7 @@ describe("words", { skip }, () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             await page.evaluate(() => {
                 const { postMessage } = Worker.prototype;
-                // Longer than an expression may take.
+                // Delays the worker for longer than an expression may take.
                 Worker.prototype.postMessage = function (/** @type {any[]} */ ...message) {
                     setTimeout(() => Reflect.apply(postMessage, this, message), 2500);
                 };

@@ -1,4 +1,4 @@
-// Search: what is found, where it lies, one match after the other, matches alone, and matches as a table.
+// Search: the matches, their places, going from one to the next, showing matches only, and matches as a table.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -9,7 +9,7 @@ const train = path.join(samples, "train.pickle");
 
 /** @typedef {import("playwright-core").Page} Page */
 
-/** Types a search and waits for what it finds. @param {Page} page @param {string} words */
+/** Types a search and waits for its matches. @param {Page} page @param {string} words */
 async function find(page, words) {
     await page.keyboard.press("/");
     await page.locator("#search").fill(words);
@@ -19,7 +19,8 @@ async function find(page, words) {
     await settle(page);
 }
 
-/** Columns of a canvas where ticks of what is found stand. @param {Page} page @param {string} id @param {number} x @param {number} y @param {number} height */
+/** The columns of a canvas that have ticks of matches. @param {Page} page @param {string} id @param {number} x @param
+ * {number} y @param {number} height */
 const ticks = (page, id, x, y, height) =>
     page.evaluate(
         ([id, x, y, height]) => {
@@ -50,7 +51,7 @@ describe("search", { skip }, () => {
             const top = await page.evaluate(() => /** @type {HTMLElement} */ (document.getElementById("timeline")).offsetTop);
             for (const got of [await ticks(page, "axes", left, top - 5, 3), await ticks(page, "minimap-canvas", 0, 0, 4)]) {
                 assert.ok(got.length > 0);
-                // Everything that was made has a tick, and there is no tick where nothing was made.
+                // Every match has a tick where it was allocated, and no other column has one.
                 for (const x of wanted) assert.ok(got.some((at) => Math.abs(at - x) <= 2), `a tick at ${x}`);
                 for (const at of got) assert.ok(wanted.some((/** @type {number} */ x) => Math.abs(at - x) <= 2), `nothing at ${at}`);
             }
@@ -103,7 +104,7 @@ describe("search", { skip }, () => {
             const all = await ask(page, ALL);
             assert.equal(await found("gradient category:gradient"), await found("category:gradient"));
             assert.ok((await found("gradient")) >= all.filter((/** @type {any} */ { category }) => category === "gradient").length);
-            // Everything that was made in a step has the annotation's name.
+            // All allocations of a step match the annotation's name.
             assert.equal(await found("ProfilerStep#2"), await found("phase:ProfilerStep#2"));
             assert.ok((await found("ProfilerStep#2")) > 100);
             const address = await page.evaluate(() => window.strata.blocks({ at: "peak" }).blocks.map((block) => /** @type {any} */ (block)).find((block) => block.allocation !== null).address);

@@ -1,4 +1,5 @@
-// Several dumps of one rank in the index: each leads to the timeline of all, with what stayed, came and went between them.
+// Several dumps of one rank in the index: each leads to the timeline of all, which shows the memory that stayed, came
+// and went between them.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";

@@ -14,7 +14,7 @@ const LEAK = path.join(samples, "leak_graph.pickle");
 /** @param {Page} page @param {string} selector */
 const boxOf = (page, selector) => page.evaluate((selector) => document.querySelector(selector)?.getBoundingClientRect().toJSON(), selector);
 
-/** What the canvas says in words: it is drawn again, and who writes is asked. @param {Page} page */
+/** The texts on the canvas: draws it again and records every fillText. @param {Page} page */
 async function wordsOnPlot(page) {
     await page.evaluate(() => {
         /** @type {any} */ (window).said = [];

@@ -77,7 +77,7 @@ describe("deep stacks", { skip }, () => {
 
 describe("a long recording", { skip }, () => {
     const EVENTS = runsAll ? 1_000_000 : 300_000;
-    /** No page needs more than this, whatever it shows. */
+    /** The most elements that a page may have, whatever it shows. */
     const ELEMENTS_MOST = 720;
 
     test("open, hover, pick, zoom, pan, search and list", async () => {
@@ -100,7 +100,7 @@ describe("a long recording", { skip }, () => {
             await page.locator("#groups-each").click();
             const picks = [await pickPoints(page, device.device, await view(), 60, file, device.peak_bytes)];
 
-            // The pointer: what it says is what pick() finds, and the stack is not drawn again.
+            // The text at the pointer is the allocation that pick() finds, and the stack is not drawn again.
             const box = await plotBox(page);
             const { draws } = await stats();
             let named = 0;
@@ -116,14 +116,15 @@ describe("a long recording", { skip }, () => {
                 const [number, unit] = size.split(" ");
                 const bytes = Number(number) * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(unit);
                 assert.ok(Math.abs(bytes - pick.bytes) <= pick.bytes * 0.05, `${size} for ${pick.bytes} bytes`);
-                // C++ functions are named without their arguments, what backward asked for by its node.
+                // C++ functions are named without their arguments, and allocations of backward by their node.
                 const node = /^backward of (.+)$/.exec(site)?.[1];
                 assert.ok(pick.stack.some((/** @type {any} */ frame) => (node ? frame.name.includes(node) : frame.name.startsWith(site))), site);
             }
             assert.ok(named > 10, `${named} of 30 points hit an allocation`);
             assert.equal((await stats()).draws, draws, "hovering draws no stack");
 
-            // The wheel, then a drag: what is under the cursor stays there. Browsers tell a wheel's place in whole pixels.
+            // During wheel and drag the moment under the cursor stays there. Browsers give a wheel's place in whole
+            // pixels.
             const cursor = Math.round(box.x + box.width / 3);
             const at = (/** @type {any} */ each) => each.from + ((each.to - each.from) * (cursor - box.x)) / box.width;
             const whole = await view();
@@ -146,7 +147,7 @@ describe("a long recording", { skip }, () => {
             const wanted = replay("--each", file, device.device, JSON.stringify(questions));
             picks.forEach(({ check }, i) => check(wanted[i]));
 
-            // Search counts all of them, wherever the window is.
+            // Search counts all matches, wherever the window is.
             await page.keyboard.press("/");
             await page.keyboard.type("attention.py");
             const searched = wanted[picks.length];
@@ -170,13 +171,13 @@ describe("a long recording", { skip }, () => {
     });
 
     test("a drawing in turns shows stack and axis of one window, also if the window changes meanwhile", async () => {
-        // With more than 200,000 allocations, from which on drawings are done in turns.
+        // More than 200,000 allocations, from which on a drawing is divided into slices.
         const file = path.join(folder, "turns.pickle");
         run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 640_000, "-o", file);
         await withPage(writePage(file), async (page) => {
             const seen = await page.evaluate(async () => {
                 const { strata } = window;
-                /** The stack and the axis' labels, as one number each: names on bands come later. */
+                /** A hash of the stack and one of the axis' labels. Names on bands come later. */
                 const look = () =>
                     ["timeline", "axes"]
                         .map((id) => {
@@ -193,7 +194,7 @@ describe("a long recording", { skip }, () => {
                     await strata.setView(one);
                     alone.push(look());
                 }
-                // A clock by which each step of a drawing takes long, so that each has a turn of its own.
+                // A clock that makes each step of a drawing seem slow, so that each gets a slice of its own.
                 const now = performance.now.bind(performance);
                 let asked = 0;
                 performance.now = () => now() + 100 * asked++;

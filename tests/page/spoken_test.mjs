@@ -1,4 +1,4 @@
-// What screen readers say: each thing once, as a sentence, and nothing that only follows the pointer.
+// Texts for screen readers: each is said once, as a sentence, and none only follows the pointer.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -9,7 +9,7 @@ import { ALL, ask, plotBox, report, rest, samples, setView, skip, until, withPag
 
 const train = path.join(samples, "train.pickle");
 
-/** Runs before a page: notes what every live region says, when it has changed. */
+/** Runs before a page's scripts: notes the text of every live region when it changes. */
 function listen() {
     const heard = /** @type {string[]} */ ([]);
     Object.assign(window, { takeHeard: () => heard.splice(0) });
@@ -20,13 +20,14 @@ function listen() {
     }).observe(document, { childList: true, characterData: true, attributes: true, attributeFilter: ["hidden"], subtree: true });
 }
 
-/** What was heard since it was asked last. @param {Page} page @returns {Promise<string[]>} */
+/** The texts that were said since the last call. @param {Page} page @returns {Promise<string[]>} */
 async function heard(page) {
     await rest(page);
     return page.evaluate("takeHeard()");
 }
 
-/** Opens a page and says what is heard of that. @param {string} input @param {(page: Page, opened: string[]) => Promise<void>} use @param {object} [options] */
+/** Opens a page; passes on the texts that are said meanwhile. @param {string} input @param {(page: Page, opened:
+ * string[]) => Promise<void>} use @param {object} [options] */
 const hear = (input, use, options) =>
     withPage(writePage(input), async (page) => {
         await page.addInitScript(listen);
@@ -35,7 +36,7 @@ const hear = (input, use, options) =>
         await use(page, await heard(page));
     }, options);
 
-/** One thing was heard, and it says that. @param {string[]} all @param {RegExp} wanted */
+/** Checks that a single text was said, and that it matches. @param {string[]} all @param {RegExp} wanted */
 function once(all, wanted) {
     assert.equal(all.length, 1, all.join(" | "));
     assert.match(all[0].replace(/\u00a0/g, " "), wanted);
@@ -60,7 +61,7 @@ describe("what is spoken", { skip }, () => {
                 const found = await ask(page, 'strata.search("attention")');
                 return found.allocations > 0 && found;
             }, "matches");
-            // Typed letter by letter, it may be heard in between, but what is found in the end is heard last.
+            // While a search is typed, its counts may be said; the final count is said last.
             const searched = await heard(page);
             assert.match(searched.at(-1) ?? "", new RegExp(`^The search finds ${allocations} allocations, .* at the peak\\.$`));
             assert.equal(new Set(searched).size, searched.length, "nothing twice");
@@ -90,7 +91,7 @@ describe("what is spoken", { skip }, () => {
     test("a view of before, by key", async () => {
         await hear(train, async (page) => {
             await rest(page);
-            // What follows within a second is one step of the history.
+            // Changes within a second are one entry of the history.
             await page.waitForTimeout(1200);
             await setView(page, { from: 100, to: 400 });
             await until(() => page.evaluate(() => /window=100_400/.test(location.hash)), "the window in the address");
@@ -113,7 +114,7 @@ describe("what is spoken", { skip }, () => {
             for (let i = 1; i < 12; i++) await page.mouse.move(map.x + (map.width * i) / 12, map.y + 30);
             await page.mouse.wheel(0, 100);
             assert.deepEqual(await heard(page), []);
-            // The arrows say what they meet.
+            // The arrow keys say which block they reach.
             await page.locator("#map-scroll").focus();
             await page.keyboard.press("h");
             assert.match((await heard(page)).at(-1) ?? "", /MiB hole in a segment of/);

@@ -1,5 +1,6 @@
-// The Tab key through the whole page, in Chromium and in Firefox ESR, with every tab open, some of them in the other theme too: each stop has a name
-// and a visible focus, stops are in reading order, and after the last one the focus leaves the page.
+// The Tab key goes through the whole page, in Chromium and in Firefox ESR, with every tab open, and for some in the
+// other theme too. Each stop has a name and a visible focus, stops are in reading order, and after the last one the
+// focus leaves the page.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -9,13 +10,15 @@ import { samples, settle, skip, withPage, writePage } from "./browser.mjs";
 import { firefox, firefoxSkip } from "./firefox.mjs";
 
 const TABS = ["why", "who", "tree", "compare", "allocator", "each"]; // tree and each are forms of Who
-/** Every tab in one theme; in the other, what differs is colours. @type {[theme: "light" | "dark", tabs: string[]][]} */
+/** Every tab in one theme; the other theme differs only in colours. @type {[theme: "light" | "dark", tabs:
+ * string[]][]} */
 const WALKS = [
     ["light", TABS],
     ["dark", ["who", "each"]],
 ];
 
-/** What has the focus: its name, its part of the page, whether it (or the row that it is at) shows that; null: nothing has. */
+/** The focused element: its name, its part of the page, and whether it (or its row) shows the focus; null: there is
+ * none. */
 const STOP = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
     const element = document.activeElement;
     if (!element || element === document.body || element === document.documentElement) return null;
@@ -39,7 +42,8 @@ const STOP = `new Promise((done) => requestAnimationFrame(() => requestAnimation
 
 /** @typedef {{id: string, name: string, at: number, part: string, shows: boolean, outline: string, x: number, y: number}} Stop */
 
-/** Presses Tab until the focus leaves the page or comes round. @param {() => Promise<unknown>} press @param {(expression: string) => Promise<any>} evaluate */
+/** Presses Tab until the focus leaves the page or returns to the first stop. @param {() => Promise<unknown>} press
+ * @param {(expression: string) => Promise<any>} evaluate */
 async function walk(press, evaluate) {
     /** @type {Stop[]} */ const stops = [];
     for (let i = 0; i < 150; i++) {
@@ -56,7 +60,7 @@ function check(/** @type {Stop[]} */ stops, /** @type {string} */ where) {
     assert.deepEqual(stops.filter(({ name }) => !name).map(({ id }) => id), [], `${where}: without a name`);
     assert.deepEqual(stops.filter(({ shows }) => !shows).map(({ id, outline }) => `${id} ${outline}`), [], `${where}: the focus does not show`);
     assert.deepEqual(stops.map(({ at }) => at), stops.map(({ at }) => at).sort((a, b) => a - b), `${where}: not in the order of the document`);
-    // Header, toolbar, timeline, side: each once, in the order in which they are read.
+    // Header, toolbar, timeline, side: each part once, in reading order.
     const parts = stops.map(({ part }) => part).filter((part, i, all) => part !== all[i - 1]);
     assert.deepEqual(parts, ["header", "toolbar", "stage", "side"], where);
     // In a line of the header or the toolbar, from left to right.

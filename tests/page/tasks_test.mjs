@@ -13,7 +13,7 @@ const textOf = async (/** @type {Page} */ page, /** @type {string} */ selector) 
 const view = (/** @type {Page} */ page) => ask(page, "strata.view()");
 const bytesText = (/** @type {number} */ bytes) => (bytes >= 2 ** 30 ? `${Math.round((bytes / 2 ** 30) * 10) / 10} GiB` : `${Math.round((bytes / 2 ** 20) * 10) / 10} MiB`);
 
-/** What a person does, counted. */
+/** Does what a person does, and counts the actions. */
 class Hands {
     actions = 0;
 
@@ -29,7 +29,7 @@ class Hands {
         await settle(this.page);
     }
 
-    /** A text counts as one. */
+    /** Typing a text counts as one action. */
     async type(/** @type {string} */ text) {
         this.actions++;
         await this.page.keyboard.type(text);
@@ -43,7 +43,7 @@ class Hands {
         await settle(this.page);
     }
 
-    /** What a menu of the toolbar offers counts as one. */
+    /** Choosing an entry from a menu of the toolbar counts as one action. */
     async choose(/** @type {string} */ selector) {
         this.actions++;
         await tool(this.page, selector);
@@ -81,12 +81,12 @@ function task(name, input, use, options) {
     test(name, () => withPage(writePage(input), (page) => use(page, new Hands(page)), options));
 }
 
-/** In a phone's window, by fingers. @param {Parameters<typeof task>} given */
+/** A task in a phone's window, with fingers. @param {Parameters<typeof task>} given */
 function fingerTask(...[name, input, use]) {
     test(`${name}, by fingers`, () => withPage(writePage(input), (page) => use(page, new Hands(page, true)), { hasTouch: true, viewport: { width: 420, height: 900 } }));
 }
 
-/** The same task both ways. @param {Parameters<typeof task>} given */
+/** A task with the mouse and with fingers. @param {Parameters<typeof task>} given */
 function handTask(...given) {
     task(...given);
     fingerTask(...given);
@@ -133,7 +133,7 @@ describe("tasks of daily work", { skip }, () => {
         await until(() => page.locator("#tree-rows > .row").first().isVisible(), "rows");
         const { device, peak_event } = report(sample("train")).devices[0];
         assert.equal(device, 0);
-        // Through the layers' attention went so much at the peak.
+        // The bytes at the peak whose stacks go through the layers' attention.
         const bytes = await page.evaluate(`${ALL}.filter(({ birth, death, stack }) => birth <= ${peak_event} && death > ${peak_event} && stack.some(({ file }) => /attention/.test(file))).reduce((sum, { bytes }) => sum + bytes, 0)`);
         const rows = (await shownTexts(page, "#tree-rows > .row:not([hidden])")).filter((text) => text.includes("attention.py"));
         const shown = rows.join(" ").replace(/\u00a0/g, " ");
@@ -177,7 +177,7 @@ describe("tasks of daily work", { skip }, () => {
         await hands.press("5");
         const row = page.locator("#panel-allocator .holes tbody tr").first();
         await until(() => row.isVisible(), "the holes");
-        // Of what strata.blocks() says: what goes back most for each byte that would have to go.
+        // From strata.blocks(): the segment that would give back most for each byte that must be freed.
         const { segments, blocks } = await ask(page, "strata.blocks({ at: 3552 })");
         const [best] = segments.map((/** @type {any} */ { address, bytes }) => {
             const inside = blocks.filter((/** @type {any} */ block) => BigInt(block.address) - BigInt(address) < bytes && BigInt(block.address) >= BigInt(address));
@@ -214,7 +214,7 @@ describe("tasks of daily work", { skip }, () => {
     task("(j) categories over time", sample("train"), async (page, hands) => {
         await hands.choose("#view-category");
         hands.atMost(1);
-        // What is under the pointer says its totals, without an action.
+        // The pointer shows the totals of its moment, without an action.
         const box = await plotBox(page);
         await page.mouse.move(box.x + box.width * 0.4, box.y + box.height - 10);
         await until(async () => /parameter/.test(await textOf(page, "#tip")), "totals");

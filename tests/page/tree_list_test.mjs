@@ -1,4 +1,5 @@
-// The tree, which an older address names as a grouping of the list, and its many small rows in one: who called them, and how much it is.
+// The tree (older addresses name it as a grouping of the list) joins many small rows into one, with their callers and
+// bytes.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
@@ -14,7 +15,7 @@ async function treeRows(/** @type {Page} */ page) {
     return /** @type {[string, number][]} */ (rows);
 }
 
-/** 1,000 lines of a cache that are all called by one, some others, and one large one; each size of its own. */
+/** 1,000 lines of a cache with one common caller, a few others, and a large one; each has its own size. */
 const SMALL_SITES = `
 import pickle, sys
 frame = lambda name, line, function: {"filename": "/home/user/" + name, "line": line, "name": function}

@@ -1,4 +1,4 @@
-// Tree and list: who holds it against mark A, searched and filtered; sorted lists, curves, siblings, stacks told apart.
+// Tree and list: compared with mark A, searched and filtered; sorted lists, curves, siblings, stacks told apart.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Figures of one table share a unit and decimals, those of the report's tables, and agree with their exact bytes.
+// Figures of a table share the unit and decimals of the report's table, and agree with their exact bytes.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";
@@ -8,7 +8,8 @@ import { each, folder, run, samples, skip, strata, texts, until, withPage, write
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** What the cells of a table say, and the exact bytes in their titles. @param {import("playwright-core").Page} page @param {string} cells @param {string} [unit] where the cells do not have it */
+/** The texts of a table's cells, and the exact bytes in their titles. @param {import("playwright-core").Page} page
+ * @param {string} cells @param {string} [unit] where the cells do not have it */
 async function figuresIn(page, cells, unit) {
     await until(() => page.locator(cells).first().isVisible(), cells);
     const all = await each(page, cells, (cell) => [cell.textContent ?? "", /** @type {HTMLElement} */ (cell).title]);
@@ -34,7 +35,7 @@ function checkAlike(figures) {
 function reportedBytes(input) {
     const text = String(run(strata, "report", "--top", "0", input));
     const table = text.slice(text.indexOf("At the peak")).split("\n").slice(3);
-    // A long call site goes on in lines that have no figures.
+    // A long call site continues in lines without figures.
     return table.slice(0, table.indexOf("")).flatMap((line) => /^ +(<?[\d,.]+ \w+)  /.exec(line)?.[1] ?? []);
 }
 

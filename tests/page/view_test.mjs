@@ -7,19 +7,21 @@ import { describe, test } from "node:test";
 import { cropPng, decodePng } from "../png.mjs";
 import { colorsOf, folder, recording, run, runsAll, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
-/** What last stood beside a plot, by what the picture has: pictures of one kind differ little. @type {Record<string, number[]>} */
+/** The margins of the last plot for each kind of picture; they differ little within a kind. @type {Record<string,
+ * number[]>} */
 const margins = {};
 
-/** Where the plot of a device lies in a PNG of the command line: of the one in hand, or of another one's row. @param {Record<string, string>} text @param {number} [device] */
+/** The place of a device's plot in a PNG of the command line: of the selected device, or of another one's row. @param
+ * {Record<string, string>} text @param {number} [device] */
 function placeIn(text, device) {
     const row = device === undefined ? text["strata:plot"] : (text["strata:rows"] ?? "").split(", ").find((one) => one.startsWith(`${device} `))?.replace(/^\d+ /, "");
     assert.ok(row, `a row of device ${device} in ${text["strata:rows"]}`);
     return row.split(" ").map(Number);
 }
 
-/** The plot area of the command line's PNG whose plot has the given size; of another device's row. */
+/** The plot area of the command line's PNG whose plot, or whose row of another device, has the given size. */
 function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ address, scale = 1, /** @type {number | undefined} */ device = undefined) {
-    // Rows and a map take as much again; of what the picture gets, the plot in hand gets two thirds beside a row.
+    // Rows and a map need as much again; beside a row, the selected plot gets two thirds of the picture.
     const more = /all=1|map=/.test(address);
     const kind = `${scale} ${device} ${more ? address : ""}`;
     const share = !address.includes("all=1") ? 1 : device === undefined ? 1.5 : 3;
@@ -39,10 +41,10 @@ function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @t
     throw new Error(`no PNG has a plot of ${width}x${height}`);
 }
 
-/** Recordings that no sample is, made of one by Python. @type {Record<string, [from: string, program: string]>} */
+/** Recordings that Python makes from a sample. @type {Record<string, [from: string, program: string]>} */
 const MADE = {
     no_times: ["train", "for t in data['device_traces']:\n    for e in t: del e['time_us']"],
-    // Requests that failed in mid-run: what was alive then stays as it is.
+    // Requests that failed in the middle of the run; live allocations stay as they are.
     failed_in_the_middle: ["oom", "t = data['device_traces'][0]\nfor at in (400, 1500, 3000): t.insert(at, {**t[-1], 'time_us': t[at]['time_us']})"],
 };
 
@@ -56,7 +58,8 @@ function inputOf(name) {
     return file;
 }
 
-/** Of a recording: a sample, or "" for the simulated one. @type {[input: string, address: string, scale: number][]} */
+/** The pictures to compare. `input`: a sample, or "" for the simulated recording. @type {[input: string, address:
+ * string, scale: number][]} */
 const PICTURES = [
     ["", "#device=0", 1],
     ["", "#device=1&theme=dark", 1],

@@ -24,7 +24,7 @@ const rowsOf = (/** @type {Page} */ page) =>
 
 const row = (/** @type {Page} */ page, /** @type {string} */ name) => page.locator("#list > .row:not([hidden])", { hasText: name }).first();
 
-/** Those below one row. @param {Page} page */
+/** The rows below an unfolded row. @param {Page} page */
 const nested = async (page) => (await rowsOf(page)).filter((each) => each.nested);
 
 const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, one) => all + one, 0);
@@ -69,7 +69,7 @@ describe("rows of the list", { skip }, () => {
             assert.deepEqual([sum(sites.map(({ bytes }) => bytes)), sum(sites.map(({ count }) => count))], [group.bytes, group.count]);
             for (const { name, bytes } of sites.filter((each) => /\.py:\d+ /.test(each.name))) assert.equal(bytes, wanted.get(name), name);
             assert.equal(await row(page, "activation").getAttribute("aria-expanded"), "true");
-            // Chosen again, it folds; arrows do the same.
+            // A second click folds it; the arrow keys do the same.
             await row(page, "activation").click();
             await until(async () => (await nested(page)).length === 0, "none");
             assert.deepEqual(await rowsOf(page), before);

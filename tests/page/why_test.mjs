@@ -7,7 +7,7 @@ import { ask, corpus, plotBox, replay, report, samples, settle, shownTexts, skip
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
-/** Watches what is written and dotted on the overlay. @param {import("playwright-core").Page} page */
+/** Records the texts and dots that are drawn on the overlay. @param {import("playwright-core").Page} page */
 function record(page) {
     return page.evaluate(() => {
         const seen = { texts: /** @type {string[]} */ ([]), dots: /** @type {number[][]} */ ([]) };
@@ -64,10 +64,12 @@ describe("cards", { skip }, () => {
             const text = await card.innerText();
             assert.match(text, /by loss\.py:19 token_loss in ProfilerStep#5 › forward/);
             assert.match(text, /in use 6\.5 GiB[^]*1\.1 GiB in 18 holes[^]*free on the GPU 384 MiB/);
-            // What follows is the report's: the page cannot ask the model. The verdict itself stands in the card's table.
+            // The rest comes from the report, because the page cannot run the model. The verdict itself is in the
+            // card's table.
             assert.equal(advice[0].code, "memory_in_use");
             assert.ok(advice.length > 1);
-            // What of the plan suffices is an action: without the report's "The least change that serves it (model): ".
+            // The plan's change that suffices is an action, without the report's words "The least change that serves it
+            // (model): ".
             for (const { text: sentence } of advice.slice(1)) assert.ok(text.toLowerCase().includes(sentence.replace(/^The least .*?: /, "").toLowerCase()), sentence);
             assert.match(text, /Not enough by itself\s+110\.1 MiB short/);
             const stack = card.getByRole("button", { name: "Stack" });
@@ -97,7 +99,7 @@ describe("cards", { skip }, () => {
             const { texts, dots } = /** @type {{texts: string[], dots: number[][]}} */ (await page.evaluate("seen"));
             assert.ok(texts.includes(`+${findings[0].per.bytes / 2 ** 20} MiB in every step`), texts.join("; "));
             const last = dots.slice(-(steps.length - 1));
-            // Heights are in the proportion of what was alive when the steps began, as the replay tells it.
+            // Heights are proportional to the bytes that were live when the steps began, according to the replay.
             const heights = last.map(([, y]) => box.height - y);
             const totals = steps.slice(1).map((/** @type {any} */ { from_event }) => live[from_event]);
             heights.forEach((height, i) => assert.ok(Math.abs(height / heights[0] - totals[i] / totals[0]) < 0.01, `step ${i + 1}: ${heights} of ${totals}`));
