@@ -1,5 +1,7 @@
 #include "layout/merge.h"
 
+#include "base/hashed.h"
+
 enum {
     SLICES = 4096,      /* more than most screens have pixels in a row */
     AREA_LEVELS = 2048, /* 32 per doubling of the area */
@@ -15,8 +17,7 @@ struct merging {
     /* [n_events + 2] the first kept moment at or after each one; while choosing, nonzero for kept ones */
     uint32_t *moment;
     struct allocations allocations; /* the result */
-    uint32_t *slot;                 /* hash table of bands: row + 1; 0: empty */
-    uint32_t mask;
+    struct row_table bands;         /* row + 1 */
 };
 
 /* ---- choosing moments ---- */
@@ -147,39 +148,33 @@ static bool band_equal(const struct allocations *allocations, uint32_t a, uint32
            allocations->flags[a] == allocations->flags[b];
 }
 
-static uint32_t band_hash(const struct allocations *allocations, uint32_t allocation) {
-    uint64_t hash = (uint64_t)allocations->stack[allocation] << 32 | allocations->birth[allocation];
+/* The hash of a row of the table of bands. */
+static uint32_t band_hash(const void *context, uint32_t row) {
+    const struct allocations *allocations = context;
+    uint64_t hash = (uint64_t)allocations->stack[row - 1] << 32 | allocations->birth[row - 1];
     hash = (hash ^ hash >> 29) * 0x9E3779B97F4A7C15u;
-    hash ^= (uint64_t)allocations->death[allocation] << 32 | allocations->request[allocation];
+    hash ^= (uint64_t)allocations->death[row - 1] << 32 | allocations->request[row - 1];
     hash = (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9u;
     return (uint32_t)(hash >> 32);
 }
 
-/* Joins the last row, a small allocation, to its band, or starts a new band with it. */
-static void band_join(struct merging *merging) {
+/* Joins the last row, a small allocation, to its band, or starts a new band with it. False: no memory. */
+static bool band_join(struct merging *merging) {
     struct allocations *allocations = &merging->allocations;
-    uint32_t last = allocations->count - 1, at = band_hash(allocations, last) & merging->mask;
-    for (; merging->slot[at] != 0; at = (at + 1) & merging->mask) {
-        uint32_t band = merging->slot[at] - 1;
-        if (!band_equal(allocations, band, last))
-            continue;
-        allocations->size[band] += allocations->size[last];
-        allocations->address[band] = 0;
-        allocations->merged[band]++;
-        allocations->count--;
-        return;
-    }
-    merging->slot[at] = last + 1;
-}
-
-static bool slots_alloc(struct merging *merging, uint32_t count) {
-    uint64_t n_slots = 16;
-    while (n_slots < (uint64_t)count * 2)
-        n_slots *= 2;
-    merging->slot = arena_zeros(&merging->merge->arena, n_slots, sizeof *merging->slot);
-    if (merging->slot == NULL)
+    uint32_t last = allocations->count - 1;
+    if (!row_table_reserve(&merging->bands, &merging->merge->arena, band_hash, allocations))
         return false;
-    merging->mask = (uint32_t)(n_slots - 1);
+    uint32_t *slot =
+        ROW_SEEK(&merging->bands, band_hash(allocations, last + 1), i, band_equal(allocations, i - 1, last));
+    if (*slot == 0) {
+        *slot = last + 1;
+        merging->bands.count++;
+        return true;
+    }
+    allocations->size[*slot - 1] += allocations->size[last];
+    allocations->address[*slot - 1] = 0;
+    allocations->merged[*slot - 1]++;
+    allocations->count--;
     return true;
 }
 
@@ -189,8 +184,7 @@ static bool allocations_merge(struct merging *merging) {
     struct allocations *allocations = &merging->allocations;
     struct arena *arena = &merging->merge->arena;
     allocations->merged = arena_column(arena, old->count, sizeof *allocations->merged);
-    if (!allocations_alloc(allocations, old->count, arena) || allocations->merged == NULL ||
-        !slots_alloc(merging, old->count))
+    if (!allocations_alloc(allocations, old->count, arena) || allocations->merged == NULL)
         return false;
     for (uint32_t i = 0; i < old->count; i++) {
         if (merging->moment[old->birth[i]] == merging->moment[old->death[i]]) {
@@ -198,8 +192,8 @@ static bool allocations_merge(struct merging *merging) {
             continue;
         }
         allocation_copy(merging, allocations->count++, i);
-        if (!is_large(merging, i))
-            band_join(merging);
+        if (!is_large(merging, i) && !band_join(merging))
+            return false;
         if (i < old->preexisting)
             allocations->preexisting = allocations->count;
     }
@@ -207,7 +201,7 @@ static bool allocations_merge(struct merging *merging) {
         merging->merge->n_bands += allocations->merged[i] > 1;
         merging->merge->n_merged += allocations->merged[i] > 1 ? allocations->merged[i] : 0;
     }
-    ARENA_DROP(arena, merging->slot);
+    ARENA_DROP(arena, merging->bands.slot);
     return true;
 }
 

@@ -5,107 +5,67 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { FIRST_SLOTS = 1024 };
-
 void interner_init(struct interner *interner, struct trace *trace) {
     *interner = (struct interner){.trace = trace};
 }
 
-static void index_release(struct arena *arena, struct intern_index *index) {
-    ARENA_DROP(arena, index->slot);
-    *index = (struct intern_index){0};
-}
-
 void interner_release(struct interner *interner) {
     struct arena *arena = &interner->trace->arena;
-    index_release(arena, &interner->strings);
-    index_release(arena, &interner->frames);
-    index_release(arena, &interner->fx);
+    ARENA_DROP(arena, interner->strings.slot, interner->frames.slot, interner->fx.slot,
+               interner->contexts.slot);
     stack_tree_release(&interner->stacks, arena);
-    index_release(arena, &interner->contexts);
+    interner_init(interner, interner->trace);
 }
 
-/* The rows of a table: each is made of 32-bit ids. */
-struct rows {
-    void *row;
-    uint32_t *count;
-    size_t nbytes; /* of a row; 0: the rows are the trace's strings */
-};
-
-static uint64_t row_hash(const struct trace *trace, const struct rows *rows, uint32_t row) {
-    if (rows->nbytes != 0)
-        return XXH3_64bits((const uint8_t *)rows->row + (size_t)row * rows->nbytes, rows->nbytes);
-    struct text bytes = trace_text(trace, row);
-    return XXH3_64bits(bytes.at, bytes.nbytes);
-}
-
-static void slots_fill(struct intern_index *index, const struct intern_index *old, const struct trace *trace,
-                       const struct rows *rows) {
-    for (uint32_t i = 0; old->mask != 0 && i <= old->mask; i++) {
-        if (old->slot[i] == 0)
-            continue;
-        uint32_t at = (uint32_t)row_hash(trace, rows, old->slot[i]) & index->mask;
-        while (index->slot[at] != 0)
-            at = (at + 1) & index->mask;
-        index->slot[at] = old->slot[i];
-    }
-}
-
-/* Keeps an index at most half full, so that probing stays short. */
-static bool index_reserve(struct trace *trace, struct intern_index *index, const struct rows *rows) {
-    if (index->mask != 0 && index->count < index->mask / 2)
-        return true;
-    uint64_t n_slots = index->mask == 0 ? FIRST_SLOTS : ((uint64_t)index->mask + 1) * 2;
-    uint32_t *slot = arena_zeros(&trace->arena, n_slots, sizeof *slot);
-    if (slot == NULL)
-        return false;
-    struct intern_index larger = {.slot = slot, .mask = (uint32_t)(n_slots - 1), .count = index->count};
-    slots_fill(&larger, index, trace, rows);
-    index_release(&trace->arena, index);
-    *index = larger;
-    return true;
+static uint32_t string_hash(const void *trace, uint32_t string) {
+    struct text bytes = trace_text(trace, string);
+    return (uint32_t)XXH3_64bits(bytes.at, bytes.nbytes);
 }
 
 bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, uint32_t *id) {
     struct trace *trace = interner->trace;
-    struct intern_index *index = &interner->strings;
+    struct row_table *table = &interner->strings;
     *id = 0;
     if (nbytes == 0)
         return true;
-    if (!index_reserve(trace, index, &(struct rows){0}))
+    if (!row_table_reserve(table, &trace->arena, string_hash, trace))
         return false;
-    uint32_t at = (uint32_t)XXH3_64bits(bytes, nbytes) & index->mask;
-    for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
-        struct text other = trace_text(trace, index->slot[at]);
-        if (other.nbytes == nbytes && __builtin_memcmp(other.at, bytes, nbytes) == 0) {
-            *id = index->slot[at];
-            return true;
-        }
+    uint32_t *slot = ROW_SEEK(table, (uint32_t)XXH3_64bits(bytes, nbytes), string,
+                              trace_text(trace, string).nbytes == nbytes &&
+                                  __builtin_memcmp(trace_text(trace, string).at, bytes, nbytes) == 0);
+    if (*slot == 0) {
+        *slot = trace_string_add(trace, bytes, nbytes);
+        table->count += *slot != 0;
     }
-    *id = trace_string_add(trace, bytes, nbytes);
-    if (*id == 0)
-        return false;
-    index->slot[at] = *id;
-    index->count++;
-    return true;
+    *id = *slot;
+    return *id != 0;
+}
+
+/* The rows of a table: each is made of 32-bit ids. */
+struct rows {
+    uint8_t *row;
+    uint32_t *count;
+    size_t nbytes; /* of a row */
+};
+
+static uint32_t row_hash(const void *context, uint32_t row) {
+    const struct rows *rows = context;
+    return (uint32_t)XXH3_64bits(rows->row + row * rows->nbytes, rows->nbytes);
 }
 
 /* Finds or adds a row; `rows` must have room for one more. */
-static bool row_intern(struct trace *trace, struct intern_index *index, struct rows rows, const void *row,
+static bool row_intern(struct trace *trace, struct row_table *table, struct rows rows, const void *row,
                        uint32_t *id) {
-    if (!index_reserve(trace, index, &rows))
+    if (!row_table_reserve(table, &trace->arena, row_hash, &rows))
         return false;
-    uint32_t at = (uint32_t)XXH3_64bits(row, rows.nbytes) & index->mask;
-    for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
-        const uint8_t *other = (const uint8_t *)rows.row + (size_t)index->slot[at] * rows.nbytes;
-        if (__builtin_memcmp(other, row, rows.nbytes) == 0) {
-            *id = index->slot[at];
-            return true;
-        }
+    uint32_t *slot = ROW_SEEK(table, (uint32_t)XXH3_64bits(row, rows.nbytes), i,
+                              __builtin_memcmp(rows.row + i * rows.nbytes, row, rows.nbytes) == 0);
+    if (*slot == 0) {
+        bytes_copy(rows.row + *rows.count * rows.nbytes, row, rows.nbytes);
+        *slot = (*rows.count)++;
+        table->count++;
     }
-    bytes_copy((uint8_t *)rows.row + (size_t)*rows.count * rows.nbytes, row, rows.nbytes);
-    *id = index->slot[at] = (*rows.count)++;
-    index->count++;
+    *id = *slot;
     return true;
 }
 
@@ -129,8 +89,8 @@ bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id) {
     if (!intern_cut(interner, &frame.file, true) || !intern_cut(interner, &frame.name, false))
         return false;
     return ARENA_GROW(&trace->arena, table->frame, table->capacity, (uint64_t)table->count + 1) &&
-           row_intern(trace, &interner->frames, (struct rows){table->frame, &table->count, sizeof frame},
-                      &frame, id);
+           row_intern(trace, &interner->frames,
+                      (struct rows){(uint8_t *)table->frame, &table->count, sizeof frame}, &frame, id);
 }
 
 bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id) {
@@ -140,7 +100,8 @@ bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id) {
     if ((fx.op | fx.name | fx.target | fx.original_trace) == 0)
         return true;
     return ARENA_GROW(&trace->arena, table->fx, table->capacity, (uint64_t)table->count + 1) &&
-           row_intern(trace, &interner->fx, (struct rows){table->fx, &table->count, sizeof fx}, &fx, id);
+           row_intern(trace, &interner->fx, (struct rows){(uint8_t *)table->fx, &table->count, sizeof fx},
+                      &fx, id);
 }
 
 bool intern_context(struct interner *interner, struct context context, uint32_t *id) {
@@ -151,7 +112,7 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
         return true;
     return ARENA_GROW(&trace->arena, table->context, table->capacity, (uint64_t)table->count + 1) &&
            row_intern(trace, &interner->contexts,
-                      (struct rows){table->context, &table->count, sizeof context}, &context, id);
+                      (struct rows){(uint8_t *)table->context, &table->count, sizeof context}, &context, id);
 }
 
 bool intern_stack_below(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id) {

@@ -1,18 +1,12 @@
 /* Gives equal things one id while a trace is being filled: strings, frames, stacks, contexts. */
 #pragma once
 
+#include "base/hashed.h"
 #include "parser/stack_tree.h"
-
-/* Hash table with open addressing over row numbers of a table; 0 is an empty slot. */
-struct intern_index {
-    uint32_t *slot;
-    uint32_t mask; /* slots - 1; 0: none yet */
-    uint32_t count;
-};
 
 struct interner {
     struct trace *trace;
-    struct intern_index strings, frames, fx, contexts;
+    struct row_table strings, frames, fx, contexts;
     struct stack_tree stacks; /* the trace gets them in interner_finish */
 };
 

@@ -2,66 +2,7 @@
 
 #include "base/bytes.h"
 
-enum { FIRST_SLOTS = 256, MAX_STREAMS = UINT16_MAX, MAX_POOLS = 4096 };
-
-/* ---- address map: linear probing; deletion moves later entries back ---- */
-
-static void map_place(struct address_map *map, struct address_slot entry) {
-    uint32_t at = address_home(map, entry.address);
-    while (map->slot[at].reference != 0)
-        at = (at + 1) & map->mask;
-    map->slot[at] = entry;
-}
-
-static __attribute__((noinline)) bool map_grow(struct arena *arena, struct address_map *map) {
-    uint64_t n_slots = map->mask == 0 ? FIRST_SLOTS : ((uint64_t)map->mask + 1) * 2;
-    struct address_map larger = {.mask = (uint32_t)(n_slots - 1), .count = map->count};
-    uint32_t capacity = 0;
-    if (!ARENA_GROW(arena, larger.slot, capacity, n_slots))
-        return false;
-    bytes_zero(larger.slot, (size_t)n_slots * sizeof *larger.slot);
-    for (uint32_t i = 0; map->mask != 0 && i <= map->mask; i++)
-        if (map->slot[i].reference != 0)
-            map_place(&larger, map->slot[i]);
-    ARENA_DROP(arena, map->slot);
-    *map = larger;
-    return true;
-}
-
-uint32_t recorder_map_slot(const struct address_map *map, uint64_t address) {
-    if (map->mask == 0)
-        return NOT_FOUND;
-    for (uint32_t at = address_home(map, address); map->slot[at].reference != 0; at = (at + 1) & map->mask)
-        if (map->slot[at].address == address)
-            return at;
-    return NOT_FOUND;
-}
-
-static bool map_put(struct arena *arena, struct address_map *map, uint64_t address, uint32_t reference) {
-    if (map->mask == 0 || map->count >= map->mask / 2)
-        if (!map_grow(arena, map))
-            return false;
-    map_place(map, (struct address_slot){address, reference + 1});
-    map->count++;
-    return true;
-}
-
-void recorder_map_remove(struct address_map *map, uint32_t hole) {
-    uint32_t at = hole;
-    for (;;) {
-        at = (at + 1) & map->mask;
-        if (map->slot[at].reference == 0)
-            break;
-        uint32_t home = address_home(map, map->slot[at].address);
-        /* An entry may fill the hole unless its home lies after the hole. */
-        if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
-            map->slot[hole] = map->slot[at];
-            hole = at;
-        }
-    }
-    map->slot[hole].reference = 0;
-    map->count--;
-}
+enum { MAX_STREAMS = UINT16_MAX, MAX_POOLS = 4096 };
 
 /* ---- columns of allocations ---- */
 
@@ -125,9 +66,9 @@ static bool stream_index(struct recorder *recorder, uint64_t raw, uint16_t *inde
     *index = 0;
     if (raw == 0)
         return true;
-    uint32_t slot = recorder_map_slot(&recorder->streams, raw);
-    if (slot != NOT_FOUND) {
-        *index = (uint16_t)(recorder->streams.slot[slot].reference - 1);
+    uint32_t slot = key_map_find(&recorder->streams, raw);
+    if (slot != KEY_NOT_FOUND) {
+        *index = (uint16_t)(recorder->streams.slot[slot].number - 1);
         return true;
     }
     if (device->n_streams == MAX_STREAMS) {
@@ -136,7 +77,7 @@ static bool stream_index(struct recorder *recorder, uint64_t raw, uint16_t *inde
     }
     if (!ARENA_GROW(recorder_arena(recorder), device->streams, recorder->stream_capacity,
                     (uint64_t)device->n_streams + 1) ||
-        !map_put(recorder_arena(recorder), &recorder->streams, raw, device->n_streams))
+        !key_map_add(&recorder->streams, recorder_arena(recorder), raw, device->n_streams + 1))
         return false;
     *index = (uint16_t)device->n_streams;
     device->streams[device->n_streams++] = raw;
@@ -198,7 +139,7 @@ static void above_add(struct recorder *recorder, uint64_t nbytes) {
 }
 
 static void allocation_complete(struct recorder *recorder, uint32_t slot, uint32_t moment) {
-    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    uint32_t reference = recorder->open.slot[slot].number - 1;
     struct allocations *allocations = allocations_of(recorder, reference);
     uint32_t i = reference & ~BEFORE;
     allocations->death[i] = moment;
@@ -207,18 +148,18 @@ static void allocation_complete(struct recorder *recorder, uint32_t slot, uint32
     /* A completion directly after its request is an ordinary free, not a wait for another stream. */
     if (allocations->request[i] == FOREVER || allocations->request[i] + 1 >= moment)
         allocations->request[i] = moment;
-    recorder_map_remove(&recorder->open, slot);
+    key_map_remove(&recorder->open, slot);
 }
 
 /* The address is allocated again although no free was recorded. */
 static RARE void allocation_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
-    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    uint32_t reference = recorder->open.slot[slot].number - 1;
     struct allocations *allocations = allocations_of(recorder, reference);
     above_add(recorder, 0 - allocations->size[reference & ~BEFORE]);
     allocations->death[reference & ~BEFORE] = moment;
     allocations->flags[reference & ~BEFORE] |= ALLOCATION_REOPENED;
     recorder->n_reopened++;
-    recorder_map_remove(&recorder->open, slot);
+    key_map_remove(&recorder->open, slot);
 }
 
 static bool event_row(struct recorder *recorder, const struct event *event, struct allocation_row *row) {
@@ -234,8 +175,8 @@ static bool event_row(struct recorder *recorder, const struct event *event, stru
 }
 
 static bool record_alloc(struct recorder *recorder, const struct event *event, uint32_t moment) {
-    uint32_t slot = recorder_map_slot(&recorder->open, event->address);
-    if (slot != NOT_FOUND)
+    uint32_t slot = key_map_find(&recorder->open, event->address);
+    if (slot != KEY_NOT_FOUND)
         allocation_reopen(recorder, slot, moment);
     struct allocation_row row;
     if (!event_row(recorder, event, &row))
@@ -244,7 +185,7 @@ static bool record_alloc(struct recorder *recorder, const struct event *event, u
     above_add(recorder, row.size);
     uint32_t reference = recorder->later.allocations.count;
     return allocations_add(recorder_arena(recorder), &recorder->later, &row) &&
-           map_put(recorder_arena(recorder), &recorder->open, event->address, reference);
+           key_map_add(&recorder->open, recorder_arena(recorder), event->address, reference + 1);
 }
 
 /* A free of an address that the recording never allocated: the allocation is older. Only the free's stack is
@@ -264,30 +205,31 @@ static RARE bool record_orphan(struct recorder *recorder, const struct event *ev
     recorder->orphan_free_bytes += event->size;
     uint32_t reference = recorder->before.allocations.count | BEFORE;
     return allocations_add(recorder_arena(recorder), &recorder->before, &row) &&
-           (completed || map_put(recorder_arena(recorder), &recorder->open, event->address, reference));
+           (completed ||
+            key_map_add(&recorder->open, recorder_arena(recorder), event->address, reference + 1));
 }
 
 /* A completion mostly follows its request and finds the same slot. An address is in the map once. */
 static uint32_t open_slot(struct recorder *recorder, uint64_t address) {
-    const struct address_map *open = &recorder->open;
+    const struct key_map *open = &recorder->open;
     uint32_t last = recorder->last_slot;
-    if (last <= open->mask && open->mask != 0 && open->slot[last].reference != 0 &&
-        open->slot[last].address == address)
+    if (last <= open->mask && open->mask != 0 && open->slot[last].number != 0 &&
+        open->slot[last].key == address)
         return last;
-    recorder->last_slot = recorder_map_slot(open, address);
+    recorder->last_slot = key_map_find(open, address);
     return recorder->last_slot;
 }
 
 static bool record_free(struct recorder *recorder, const struct event *event, uint32_t moment,
                         bool completed) {
     uint32_t slot = open_slot(recorder, event->address);
-    if (slot == NOT_FOUND)
+    if (slot == KEY_NOT_FOUND)
         return record_orphan(recorder, event, moment, completed);
     if (completed) {
         allocation_complete(recorder, slot, moment);
         return true;
     }
-    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    uint32_t reference = recorder->open.slot[slot].number - 1;
     uint32_t *request = &allocations_of(recorder, reference)->request[reference & ~BEFORE];
     if (*request == FOREVER)
         *request = moment;
@@ -333,12 +275,12 @@ static RARE bool record_snapshot(struct recorder *recorder, const struct event *
 
 /* Adds text to a live allocation; several texts become lines. */
 static RARE bool record_annotate(struct recorder *recorder, const struct event *event) {
-    uint32_t slot = recorder_map_slot(&recorder->open, event->address);
+    uint32_t slot = key_map_find(&recorder->open, event->address);
     struct trace *trace = recorder->interner->trace;
     uint32_t text = trace->contexts.context[event->context].user_metadata;
-    if (slot == NOT_FOUND || text == 0)
+    if (slot == KEY_NOT_FOUND || text == 0)
         return true;
-    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    uint32_t reference = recorder->open.slot[slot].number - 1;
     uint32_t *context = &allocations_of(recorder, reference)->context[reference & ~BEFORE];
     struct context merged = trace->contexts.context[*context];
     if (merged.user_metadata != 0) {
@@ -426,7 +368,7 @@ bool recorder_before(struct recorder *recorder, const struct event *event) {
     uint32_t reference = recorder->before.allocations.count | BEFORE;
     return event_row(recorder, event, &row) &&
            allocations_add(recorder_arena(recorder), &recorder->before, &row) &&
-           map_put(recorder_arena(recorder), &recorder->open, event->address, reference);
+           key_map_add(&recorder->open, recorder_arena(recorder), event->address, reference + 1);
 }
 
 /* ---- final segments ---- */

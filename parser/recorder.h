@@ -36,16 +36,6 @@ struct event {
     struct pool_id pool;
 };
 
-/* A map from addresses (or other 64-bit keys) to 32-bit references. */
-struct address_map {
-    struct address_slot {
-        uint64_t address;
-        uint32_t reference; /* + 1; 0: empty */
-    } * slot;
-    uint32_t mask; /* slots - 1; 0: none yet */
-    uint32_t count;
-};
-
 struct allocations_builder {
     struct allocations allocations;
     uint32_t capacity;
@@ -57,9 +47,9 @@ struct recorder {
     struct device_trace device;
     struct allocations_builder later;  /* allocations born in the recording */
     struct allocations_builder before; /* allocations older than the recording */
-    struct address_map open;           /* address -> allocation; the top bit tells the builder */
-    uint32_t last_slot;                /* slot of `open` found by the last free */
-    struct address_map streams;        /* raw handle -> index */
+    struct key_map open;    /* address -> allocation + 1; the top bit of the former tells the builder */
+    uint32_t last_slot;     /* slot of `open` found by the last free */
+    struct key_map streams; /* raw handle -> index + 1 */
     bool has_times;
     uint32_t time_capacity, segment_event_capacity, oom_capacity, snapshot_capacity, segment_capacity,
         block_capacity, stream_capacity, pool_capacity;
@@ -76,15 +66,10 @@ struct recorder {
 /* An empty device. Memory from the trace of `interner`. False: no memory. */
 bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t ordinal);
 
-static inline uint32_t address_home(const struct address_map *map, uint64_t address) {
-    uint64_t mixed = address * 0x9E3779B97F4A7C15u;
-    return (uint32_t)(mixed >> 32) & map->mask;
-}
-
 /* Prefetches the slot of an address that an event will need soon. */
 static inline void recorder_expect(const struct recorder *recorder, uint64_t address) {
     if (recorder->open.slot != NULL)
-        __builtin_prefetch(&recorder->open.slot[address_home(&recorder->open, address)]);
+        __builtin_prefetch(&recorder->open.slot[key_home(&recorder->open, address)]);
 }
 
 /* Records the next event. O(1) on average. False: no memory. */

@@ -73,12 +73,12 @@ static bool block_is_new(struct recorder *recorder, const struct segment *segmen
 static bool block_explain(struct recorder *recorder, const struct segment *segment, uint32_t index,
                           struct ranks *ranks) {
     const struct block *block = &recorder->device.blocks[index];
-    uint32_t slot = recorder_map_slot(&recorder->open, block->address);
-    if (slot == NOT_FOUND)
+    uint32_t slot = key_map_find(&recorder->open, block->address);
+    if (slot == KEY_NOT_FOUND)
         return block_is_new(recorder, segment, index, ranks);
-    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    uint32_t reference = recorder->open.slot[slot].number - 1;
     struct allocations *allocations = allocations_of(recorder, reference);
-    recorder_map_remove(&recorder->open, slot);
+    key_map_remove(&recorder->open, slot);
     if (!block_fits(recorder, block, allocations, reference & ~BEFORE))
         return block_is_new(recorder, segment, index, ranks);
     allocations->death[reference & ~BEFORE] = recorder->device.n_events + 1;
@@ -102,9 +102,9 @@ static void open_count(struct recorder *recorder) {
     if (recorder->device.n_blocks == 0)
         return; /* recorded without blocks: nothing to compare with */
     for (uint32_t i = 0; recorder->open.mask != 0 && i <= recorder->open.mask; i++) {
-        if (recorder->open.slot[i].reference == 0)
+        if (recorder->open.slot[i].number == 0)
             continue;
-        uint32_t reference = recorder->open.slot[i].reference - 1;
+        uint32_t reference = recorder->open.slot[i].number - 1;
         struct allocations *allocations = allocations_of(recorder, reference);
         uint32_t allocation = reference & ~BEFORE;
         if (allocations->death[allocation] != recorder->device.n_events + 1)

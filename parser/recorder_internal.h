@@ -6,8 +6,6 @@
 /* The top bit of references in the open map: the allocation is older than the recording. */
 #define BEFORE (UINT32_C(1) << 31)
 
-enum { NOT_FOUND = UINT32_MAX };
-
 /* DO(name) for every column that a recorder fills, so that one line of code handles columns of all types. */
 #define ALLOCATIONS_EACH_COLUMN(DO) \
     DO(birth) DO(death) DO(request) DO(size) DO(address) DO(stack) DO(context) DO(stream) DO(pool) DO(flags)
@@ -21,9 +19,6 @@ struct allocation_row {
 
 enum { FOREVER = UINT32_MAX }; /* death and request while the end is unknown */
 
-/* The slot of an address, or NOT_FOUND. */
-uint32_t recorder_map_slot(const struct address_map *map, uint64_t address);
-
 bool allocations_reserve(struct arena *arena, struct allocations_builder *builder, uint64_t count);
 
 void allocations_drop(struct arena *arena, struct allocations_builder *builder);
@@ -35,5 +30,3 @@ bool allocations_add(struct arena *arena, struct allocations_builder *builder,
 struct allocations *allocations_of(struct recorder *recorder, uint32_t reference);
 
 struct arena *recorder_arena(struct recorder *recorder);
-
-void recorder_map_remove(struct address_map *map, uint32_t hole);

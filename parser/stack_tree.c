@@ -2,46 +2,20 @@
 
 #include "trace/id_slots.h"
 
-enum { FIRST_SLOTS = 1024 };
-
-/* Multiplication by an odd constant and the upper half: good enough for two small ids, and fast. */
-static uint32_t node_hash(uint32_t parent, uint32_t frame) {
-    uint64_t key = ((uint64_t)parent << 32 | frame) * 0x9E3779B97F4A7C15u;
-    return (uint32_t)(key ^ key >> 32);
-}
-
-/* The slot of a branched stack, or the empty slot where it belongs. */
-static uint32_t *branch_slot(const struct stack_tree *tree, uint32_t parent, uint32_t frame) {
-    uint32_t at = node_hash(parent, frame) & tree->mask;
-    for (; tree->slot[at] != 0; at = (at + 1) & tree->mask) {
-        uint32_t branch = tree->slot[at] - 1;
-        if (tree->table.parent[branch] == parent && tree->table.frame[tree->node[branch]] == frame)
-            break;
-    }
-    return &tree->slot[at];
-}
-
-/* Keeps the index at most half full, so that probing stays short. */
-static bool slots_reserve(struct stack_tree *tree, struct arena *arena) {
-    if (tree->mask != 0 && tree->table.n_branched < tree->mask / 2)
-        return true;
-    uint64_t n_slots = tree->mask == 0 ? FIRST_SLOTS : ((uint64_t)tree->mask + 1) * 2;
-    uint32_t *slot = arena_zeros(arena, n_slots, sizeof *slot);
-    if (slot == NULL)
-        return false;
-    ARENA_DROP(arena, tree->slot);
-    tree->slot = slot;
-    tree->mask = (uint32_t)(n_slots - 1);
-    for (uint32_t i = 0; i < tree->table.n_branched; i++)
-        *branch_slot(tree, tree->table.parent[i], tree->table.frame[tree->node[i]]) = i + 1;
-    return true;
+/* The hash of a row of the index: a branched stack + 1. */
+static uint32_t branch_hash(const void *context, uint32_t row) {
+    const struct stack_tree *tree = context;
+    return hash_of_pair(tree->table.parent[row - 1], tree->table.frame[tree->node[row - 1]]);
 }
 
 static bool branch_add(struct stack_tree *tree, struct arena *arena, uint32_t parent, uint32_t frame,
                        uint32_t *id) {
-    if (!slots_reserve(tree, arena))
+    if (!row_table_reserve(&tree->index, arena, branch_hash, tree))
         return false;
-    uint32_t *slot = branch_slot(tree, parent, frame), branch = tree->table.n_branched;
+    uint32_t *slot =
+        ROW_SEEK(&tree->index, hash_of_pair(parent, frame), i,
+                 tree->table.parent[i - 1] == parent && tree->table.frame[tree->node[i - 1]] == frame);
+    uint32_t branch = tree->table.n_branched;
     if (*slot != 0) {
         *id = tree->node[*slot - 1];
         return true;
@@ -52,6 +26,7 @@ static bool branch_add(struct stack_tree *tree, struct arena *arena, uint32_t pa
         return false;
     tree->node[branch] = *id;
     *slot = branch + 1;
+    tree->index.count++;
     return true;
 }
 
@@ -135,7 +110,7 @@ bool stack_tree_finish(struct stack_tree *tree, struct trace *trace) {
     struct stack_table *stacks = &tree->table;
     if (stacks->count == 0)
         return true;
-    ARENA_DROP(arena, tree->slot, tree->node);
+    ARENA_DROP(arena, tree->index.slot, tree->node);
     if (!unused_drop(stacks, trace))
         return false;
     table_drop(&trace->stacks, arena);
@@ -149,6 +124,6 @@ bool stack_tree_finish(struct stack_tree *tree, struct trace *trace) {
 
 void stack_tree_release(struct stack_tree *tree, struct arena *arena) {
     table_drop(&tree->table, arena);
-    ARENA_DROP(arena, tree->node, tree->slot);
+    ARENA_DROP(arena, tree->node, tree->index.slot);
     *tree = (struct stack_tree){0};
 }

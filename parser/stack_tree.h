@@ -6,14 +6,14 @@
  */
 #pragma once
 
+#include "base/hashed.h"
 #include "trace/trace.h"
 
 struct stack_tree {
     struct stack_table table; /* with ids of its own */
     uint32_t *node;           /* [table.n_branched] the branched stacks, rising */
     uint32_t node_capacity;
-    uint32_t *slot; /* 1 + index into `node`, by parent and frame; 0: empty */
-    uint32_t mask;  /* slots - 1; 0: none yet */
+    struct row_table index; /* 1 + index into `node`, by parent and frame */
 };
 
 /* Finds or adds the stack of `frames` (innermost first). O(n_frames). False: no memory. Starts as {0}; all memory

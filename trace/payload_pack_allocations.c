@@ -1,59 +1,13 @@
 /* Packs allocations into the sections of a payload. */
+#include "base/hashed.h"
 #include "trace/payload_packer.h"
 
-enum { FEWEST_SLOTS = 64 };
-
-/* A hash table from 64-bit keys to numbers: open addressing, at most half full. */
-struct numbering {
-    struct numbering_slot {
-        uint64_t key;
-        uint32_t number; /* 0: the slot is free */
-    } * slot;
-    uint32_t capacity; /* a power of two, or 0 */
-    uint32_t count;
-};
-
-static struct numbering_slot *numbering_find(const struct numbering *numbering, uint64_t key) {
-    uint64_t hash = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15u;
-    uint32_t mask = numbering->capacity - 1;
-    uint32_t at = (uint32_t)(hash >> 32) & mask;
-    while (numbering->slot[at].number != 0 && numbering->slot[at].key != key)
-        at = (at + 1) & mask;
-    return &numbering->slot[at];
-}
-
-static bool numbering_widen(struct packer *packer, struct numbering *numbering) {
-    struct numbering wider = {NULL, 0, numbering->count};
-    uint32_t slots = numbering->capacity != 0 ? numbering->capacity * 2 : FEWEST_SLOTS;
-    if (slots == 0 || !ARENA_GROW(packer->payload->arena, wider.slot, wider.capacity, slots)) {
-        packer_fail(packer, PAYLOAD_NO_MEMORY);
-        return false;
-    }
-    wider.capacity = slots;
-    bytes_zero(wider.slot, (size_t)slots * sizeof *wider.slot);
-    for (uint32_t i = 0; i < numbering->capacity; i++)
-        if (numbering->slot[i].number != 0)
-            *numbering_find(&wider, numbering->slot[i].key) = numbering->slot[i];
-    ARENA_DROP(packer->payload->arena, numbering->slot);
-    *numbering = wider;
-    return true;
-}
-
-/* The slot of `key`; a new slot has number 0 until the caller sets it. NULL: no memory. */
-static struct numbering_slot *numbering_slot(struct packer *packer, struct numbering *numbering,
-                                             uint64_t key) {
-    if (numbering->count >= numbering->capacity / 2 && !numbering_widen(packer, numbering))
-        return NULL;
-    struct numbering_slot *slot = numbering_find(numbering, key);
-    if (slot->number == 0) {
-        slot->key = key;
-        numbering->count++;
-    }
-    return slot;
-}
-
-static void numbering_release(struct packer *packer, struct numbering *numbering) {
-    ARENA_DROP(packer->payload->arena, numbering->slot);
+/* Adds a key that is not there. False: no memory, and the packer has failed. */
+static bool number_add(struct packer *packer, struct key_map *map, uint64_t key, uint32_t number) {
+    if (key_map_add(map, packer->payload->arena, key, number))
+        return true;
+    packer_fail(packer, PAYLOAD_NO_MEMORY);
+    return false;
 }
 
 /* Checks everything that the reader will insist on. */
@@ -110,7 +64,7 @@ static void dictionaries_release(struct packer *packer, struct allocation_dictio
 
 static void dictionaries_fill(struct packer *packer, struct allocation_dictionaries *dictionaries,
                               const struct allocations *allocations) {
-    struct numbering sizes = {NULL, 0, 0};
+    struct key_map sizes = {0}; /* a size: its place + 1 */
     if (!dictionaries_alloc(packer, dictionaries, allocations->count))
         return;
     for (uint32_t i = 0; i < allocations->count; i++) {
@@ -119,16 +73,16 @@ static void dictionaries_fill(struct packer *packer, struct allocation_dictionar
             dictionaries->stacks[dictionaries->n_stacks++] = allocations->stack[i];
             *place = dictionaries->n_stacks;
         }
-        struct numbering_slot *slot = numbering_slot(packer, &sizes, allocations->size[i]);
-        if (slot == NULL)
+        uint32_t slot = key_map_find(&sizes, allocations->size[i]);
+        dictionaries->size_place[i] =
+            slot != KEY_NOT_FOUND ? sizes.slot[slot].number - 1 : dictionaries->n_sizes;
+        if (slot != KEY_NOT_FOUND)
+            continue;
+        dictionaries->sizes[dictionaries->n_sizes++] = allocations->size[i];
+        if (!number_add(packer, &sizes, allocations->size[i], dictionaries->n_sizes))
             break;
-        if (slot->number == 0) {
-            dictionaries->sizes[dictionaries->n_sizes++] = allocations->size[i];
-            slot->number = dictionaries->n_sizes;
-        }
-        dictionaries->size_place[i] = slot->number - 1;
     }
-    numbering_release(packer, &sizes);
+    ARENA_DROP(packer->payload->arena, sizes.slot);
 }
 
 /* The sources of the columns. */
@@ -261,23 +215,26 @@ static void longs_fill(struct packer *packer, const void *context, uint32_t firs
 /* An address is stored as "the same as n allocations ago" or, if it is new, as the distance from the end of the
  * memory of the allocation before. */
 void addresses_pack(struct packer *packer, const struct allocations *allocations, uint32_t number) {
-    struct numbering last_use = {NULL, 0, 0};
+    struct key_map last_use = {0}; /* an address: its last allocation + 1 */
     uint32_t n = allocations->count, n_fresh = 0;
     if (n == 0)
         return;
     uint32_t *ago = packer_alloc(packer, (uint64_t)n * sizeof *ago);
     uint64_t *fresh = packer_alloc(packer, (uint64_t)n * sizeof *fresh), end = 0;
     for (uint32_t i = 0; ago != NULL && fresh != NULL && i < n; i++) {
-        struct numbering_slot *slot = numbering_slot(packer, &last_use, allocations->address[i]);
-        if (slot == NULL)
-            break;
-        ago[i] = slot->number != 0 ? i + 1 - slot->number : 0;
-        if (slot->number == 0)
+        uint32_t slot = key_map_find(&last_use, allocations->address[i]);
+        ago[i] = 0;
+        if (slot != KEY_NOT_FOUND) {
+            ago[i] = i + 1 - last_use.slot[slot].number;
+            last_use.slot[slot].number = i + 1;
+        } else {
             fresh[n_fresh++] = zigzag(allocations->address[i] - end);
-        slot->number = i + 1;
+            if (!number_add(packer, &last_use, allocations->address[i], i + 1))
+                break;
+        }
         end = end_of_memory(allocations->address[i], allocations->size[i]);
     }
-    numbering_release(packer, &last_use);
+    ARENA_DROP(packer->payload->arena, last_use.slot);
     if (packer->error != PAYLOAD_OK)
         return;
     section_begin(packer);

@@ -9,66 +9,46 @@
 
 /* Lists are kept up to this many bytes; then the cache starts anew. A file without equal stacks gains nothing from
  * it and must not pay for it with memory. */
-enum { MAX_CACHE_NBYTES = 16 << 20, FIRST_SLOTS = 4096, HEAD_NBYTES = 64, RECENT_BITS = 12 };
+enum { MAX_CACHE_NBYTES = 16 << 20, HEAD_NBYTES = 64, RECENT_BITS = 12 };
 
 void list_cache_forget(struct machine *machine) {
     struct list_cache *lists = &machine->lists;
     if (lists->count > 1)
-        bytes_zero(lists->slot, ((size_t)lists->mask + 1) * sizeof *lists->slot);
+        bytes_zero(lists->table.slot, ((size_t)lists->table.mask + 1) * sizeof *lists->table.slot);
     lists->count = lists->count != 0;
-    lists->last = lists->n_bytes = 0;
+    lists->last = lists->n_bytes = lists->table.count = 0;
 }
 
 void list_cache_release(struct machine *machine) {
-    ARENA_DROP(machine->arena, machine->lists.entry);
-    ARENA_DROP(machine->arena, machine->lists.slot);
-    ARENA_DROP(machine->arena, machine->lists.recent);
-    ARENA_DROP(machine->arena, machine->lists.bytes);
-    machine->lists = (struct list_cache){0};
-}
-
-static uint32_t *recent_new(struct arena *arena) {
-    uint32_t *recent = arena_column(arena, UINT64_C(1) << RECENT_BITS, sizeof *recent);
-    if (recent != NULL)
-        bytes_zero(recent, (UINT64_C(1) << RECENT_BITS) * sizeof *recent);
-    return recent;
-}
-
-/* Doubles the slots; the first time, makes entry 0 as well. */
-static bool cache_grow(struct machine *machine) {
     struct list_cache *lists = &machine->lists;
-    uint64_t n_slots = lists->mask == 0 ? FIRST_SLOTS : ((uint64_t)lists->mask + 1) * 2;
-    uint32_t *slot = NULL;
-    uint32_t capacity = 0;
-    if (!ARENA_GROW(machine->arena, lists->entry, lists->capacity, (uint64_t)lists->count + 1) ||
-        !ARENA_GROW(machine->arena, slot, capacity, n_slots) ||
-        (lists->recent == NULL && (lists->recent = recent_new(machine->arena)) == NULL))
+    ARENA_DROP(machine->arena, lists->entry, lists->table.slot, lists->recent, lists->bytes);
+    *lists = (struct list_cache){0};
+}
+
+static uint32_t entry_hash(const void *lists, uint32_t entry) {
+    return (uint32_t)((const struct list_cache *)lists)->entry[entry].hash;
+}
+
+/* Makes room for one more entry of so many bytes; the first time, makes entry 0 as well. */
+static bool cache_reserve(struct machine *machine, uint32_t nbytes) {
+    struct list_cache *lists = &machine->lists;
+    struct arena *arena = machine->arena;
+    if (lists->recent == NULL)
+        lists->recent = arena_zeros(arena, UINT64_C(1) << RECENT_BITS, sizeof *lists->recent);
+    if (lists->recent == NULL || !row_table_reserve(&lists->table, arena, entry_hash, lists) ||
+        !ARENA_GROW(arena, lists->entry, lists->capacity, (uint64_t)lists->count + 2) ||
+        !ARENA_GROW(arena, lists->bytes, lists->bytes_capacity, (uint64_t)lists->n_bytes + nbytes + 1))
         return machine_fail_memory(machine);
-    bytes_zero(slot, (size_t)n_slots * sizeof *slot);
     if (lists->count == 0)
         lists->entry[lists->count++] = (struct list_entry){0};
-    for (uint32_t i = 1; i < lists->count; i++) {
-        uint32_t at = (uint32_t)lists->entry[i].hash & (uint32_t)(n_slots - 1);
-        while (slot[at] != 0)
-            at = (at + 1) & (uint32_t)(n_slots - 1);
-        slot[at] = i;
-    }
-    ARENA_DROP(machine->arena, lists->slot);
-    lists->slot = slot;
-    lists->mask = (uint32_t)(n_slots - 1);
     return true;
 }
 
 /* The slot of these bytes, or the empty slot where they belong. */
 static uint32_t *cache_find(struct list_cache *lists, const uint8_t *raw, uint32_t nbytes, uint64_t hash) {
-    uint32_t at = (uint32_t)hash & lists->mask;
-    for (; lists->slot[at] != 0; at = (at + 1) & lists->mask) {
-        const struct list_entry *entry = &lists->entry[lists->slot[at]];
-        if (entry->hash == hash && entry->nbytes == nbytes &&
-            memcmp(lists->bytes + entry->offset, raw, nbytes) == 0)
-            break;
-    }
-    return &lists->slot[at];
+    return ROW_SEEK(&lists->table, (uint32_t)hash, i,
+                    lists->entry[i].hash == hash && lists->entry[i].nbytes == nbytes &&
+                        memcmp(lists->bytes + lists->entry[i].offset, raw, nbytes) == 0);
 }
 
 /* Notes that this entry came after the last one. */
@@ -84,17 +64,14 @@ static bool cache_add(struct machine *machine, const uint8_t *raw, uint32_t nbyt
         return true;
     if (nbytes >= MAX_CACHE_NBYTES - lists->n_bytes)
         list_cache_forget(machine);
-    if (lists->count >= lists->mask / 2 && !cache_grow(machine))
+    if (!cache_reserve(machine, nbytes))
         return false;
-    if (!ARENA_GROW(machine->arena, lists->entry, lists->capacity, (uint64_t)lists->count + 1) ||
-        !ARENA_GROW(machine->arena, lists->bytes, lists->bytes_capacity,
-                    (uint64_t)lists->n_bytes + nbytes + 1))
-        return machine_fail_memory(machine);
     bytes_copy(lists->bytes + lists->n_bytes, raw, nbytes + 1);
     lists->entry[lists->count] =
         (struct list_entry){.hash = hash, .offset = lists->n_bytes, .nbytes = nbytes, .stack = stack};
     lists->n_bytes += nbytes + 1;
     *cache_find(lists, raw, nbytes, hash) = lists->count;
+    lists->table.count++;
     cache_follow(lists, lists->count++);
     return true;
 }
@@ -165,7 +142,7 @@ static bool references_take(struct machine *machine, const uint8_t *p, const uin
     struct list_cache *lists = &machine->lists;
     uint32_t nbytes = (uint32_t)(end - p);
     uint64_t hash = XXH3_64bits(p, nbytes);
-    uint32_t found = lists->mask == 0 ? 0 : *cache_find(lists, p, nbytes, hash);
+    uint32_t found = lists->table.mask == 0 ? 0 : *cache_find(lists, p, nbytes, hash);
     if (found == 0)
         return references_decode(machine, p, nbytes, stack) && cache_add(machine, p, nbytes, hash, *stack);
     *stack = lists->entry[found].stack;

@@ -43,9 +43,8 @@ struct list_cache {
         uint32_t next; /* the entry that came after this one the last time */
     } * entry;         /* entry 0 means "none" */
     uint32_t count, capacity;
-    uint32_t *slot; /* index of an entry; 0: empty */
-    uint32_t mask;
-    uint32_t last;    /* the entry that came last */
+    struct row_table table; /* of entries, by their hash */
+    uint32_t last;          /* the entry that came last */
     uint32_t *recent; /* the entry that was met last, by a hash of the first bytes; may be out of date */
     uint8_t *bytes;
     uint32_t n_bytes, bytes_capacity;
