@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second reader of the payload, written from docs/payload.md alone, and the proof that it says what the file said.
+"""A second reader of the payload, written from docs/payload.md alone; it proves that the payload equals the file.
 
     payload_test.py                  every sample and some simulated recordings, in pages that strata writes
     payload_test.py FILE...          these snapshots
@@ -121,7 +121,7 @@ TABLES = {
 
 
 class Section:
-    """What one section inflates to."""
+    """The inflated content of one section."""
 
     def __init__(self, count, data):
         self.count = count
@@ -146,7 +146,7 @@ class Section:
         return columns
 
     def times(self, class_of):
-        """Section 38: three columns, an event takes the next number of its class."""
+        """Section 38: three columns; each event takes the next number from the column of its class."""
         counts = [class_of.count(which) for which in range(3)]
         columns = [iter(column) for column in self.columns(counts)]
         return [signed(unzigzag(next(columns[which]))) for which in class_of]
@@ -184,7 +184,7 @@ class Payload:
         return section.count if section else 0
 
     def table(self, kind, device=0):
-        """A table as {column: values}, row "none" included where there is one."""
+        """A table as {column: values}, with the row "none" if there is one."""
         first, codings = TABLES[kind]
         rows = {name: [0] * first for name in codings}
         section = self.sections.get((kind, device))
@@ -337,7 +337,7 @@ def line_of(frame):
 
 
 def name_of(frame):
-    """Names are cut to 16 KiB; the longer ones of the samples are ASCII."""
+    """Names are cut to 16 KiB. (Longer ones in the samples are ASCII, so no character is cut in two.)"""
     name = frame["name"]
     return name if len(name) <= 1 << 14 else name[:(1 << 14) - 3] + "…"
 
@@ -392,11 +392,11 @@ def expected_ooms(device):
 
 @dataclasses.dataclass
 class Comparison:
-    """One file, and how its payload differs from it."""
+    """One file, and the differences between it and its payload."""
 
     path: pathlib.Path
     differences: list = dataclasses.field(default_factory=list)
-    compared: int = 0  # facts that were equal
+    compared: int = 0  # facts that are equal
 
     def expect(self, what, want, got):
         if want == got:
@@ -438,7 +438,7 @@ def simulated(folder):
         settings = simulate.settings_of(seed)
         path = pathlib.Path(folder) / f"seed_{seed}.{settings.form}"
         path.write_bytes(simulate.Simulation(settings).dump())
-        if replay.read_devices(path):  # where there is nothing to see, strata makes no page
+        if replay.read_devices(path):  # strata makes no page of a recording without devices
             yield path
 
 

@@ -1,5 +1,5 @@
-"""Pairs of programs, one with a fault that makes its peak and one without, and complete runs whose front is cut off. They follow
-the rules as documented. The twin without the fault shows what the peak would be without it.
+"""Pairs of programs, one with a fault that causes its peak and one without, and complete runs whose front is cut off.
+They follow the documented rules. The program without the fault shows the true peak without it.
 
 A fault is a row of FAULTS: the kind of finding that must name it, its site, and `play(program)`, which reads `program.faulty`.
 """
@@ -52,13 +52,13 @@ _LOADERS = tuple(((TORCH + "nn/modules/module.py", "convert", 1355), (PROJECT + 
 
 
 def site_name(name):
-    """How a call site is spelled: the innermost line of the project's own code."""
+    """The report's spelling of a call site: the innermost line of the project's own code."""
     path, function, line = next(place for place in SITES[name] if place[0].startswith(PROJECT))
     return f"{path.rsplit('/', 1)[1]}:{line} {function}"
 
 
 class Stacks:
-    """Adds what autocast's cache looks like: a copy that is made of a weight, by the operator that needs it."""
+    """Adds the stack of autocast's cache: the operator that needs a weight makes a copy of it."""
 
     @staticmethod
     def cast(stacks, python):
@@ -73,7 +73,7 @@ ADAPTER_RANK = 8
 
 
 class Program(Training):
-    """Model and loop; every part tells the ledger its phase."""
+    """The model and its loop; every part tells the ledger its phase."""
 
     def __init__(self, world, case, faulty):
         self.case, self.faulty, self.marks, self.number, self.frozen = case, faulty, {}, 0, {}
@@ -114,7 +114,7 @@ class Program(Training):
             super()._parameter_gradient(layer, name + part, self.parameters[layer, name + part].requested // FLOAT, stack, device)
 
     def copies(self, times, role):
-        """`times` the bytes of every parameter, made by the optimizer's constructor."""
+        """Makes `times` the bytes of every parameter in the optimizer's constructor."""
         with self.world.phase("load"), self.world.acting(role):
             for block in list(self.parameters.values()):
                 self.world.malloc(times * block.requested, self.stack("adapt", "empty"))
@@ -168,8 +168,9 @@ class Program(Training):
     # ---- a forward alone ----
 
     def infer(self, grad, layers=None, tokens=None, copies=None, keep_copies=True):
-        """Blocks of the result and, with `grad`, of its graph; else a layer's go when it is done. `copies`: autocast casts each
-        weight when it is first used and keeps it to the end, or without `keep_copies` until the operator is done."""
+        """Returns the blocks of the result and, with `grad`, of its graph; without, a layer's blocks are freed after
+        the layer. `copies`: autocast casts each weight at its first use and keeps the copy to the end, or without
+        `keep_copies` until the operator ends."""
         world, graph, casts = self.world, [], []
         hidden = HALF * self.shape.batch * self.shape.tokens * self.shape.width
         with world.phase("forward"):
@@ -184,7 +185,7 @@ class Program(Training):
                         casts = []
                 if grad:
                     graph += own
-                else:  # what a layer returns is the next one's
+                else:  # a layer's result is the next layer's input
                     self.drop(before + own[:-1], "result")
                     before = own[-1:]
             out = world.malloc(hidden, self.stack("result"))
@@ -235,14 +236,14 @@ class Fault:
     rows: int = None
     python: bool = True  # Python frames are enough
     severities: tuple = ("high", "medium")
-    fields: tuple = ()  # what else the finding must have
+    fields: tuple = ()  # other fields that the finding must have
 
 
 # ---- the programs ----
 
 
 def leak_without_turns(program):
-    """A loop of requests, of which none looks like another; its host code keeps an answer of each."""
+    """A loop of requests, no two of them alike; its host code keeps an answer of each."""
     kept, world = [], program.world
     for number in range(12):
         for _ in range(program.world.dice.choice((1, 2, 3))):
@@ -254,7 +255,7 @@ def leak_without_turns(program):
 
 
 def leak_of_several_loaders(program):
-    """The same model in every turn, loaded by six lines before."""
+    """A model that six lines load, and then a loop that uses it in every turn."""
     world = program.world
     with world.phase("load"), world.acting("parameter"):
         for part, places in enumerate(_LOADERS * 2):
@@ -280,7 +281,7 @@ def keep_in_turns(program, turns):
 
 
 def held_in_turns(program):
-    """out = model(x) in a loop, three times, with its graph."""
+    """out = model(x) in a loop of three turns, with its graph."""
     before = []
     for number in range(3):
         if not program.faulty:
@@ -293,7 +294,7 @@ def held_in_turns(program):
 
 
 def held_in_one_pass(program):
-    """The same, of which the second pass is recorded."""
+    """The same, but only the second pass is recorded."""
     before = program.infer(True)
     program.mark("begin")
     if not program.faulty:
@@ -310,7 +311,7 @@ def temporaries(program):
 
 
 def late_zero_grad(program):
-    """zero_grad() stands behind the forward; the second step is recorded."""
+    """zero_grad() comes after the forward; the second step is recorded."""
     program.train(zero=False)
     program.mark("begin")
     if not program.faulty:
@@ -324,18 +325,18 @@ def graph_is_freed(program):
 
 
 def graph_stays(program):
-    """One pass, whose result is there at the end."""
+    """One pass, whose result still exists at the end."""
     program.infer(program.faulty)
 
 
 def autocast(program):
-    """Two passes under no_grad, whose weights are cast; without its cache a copy goes with its operator."""
+    """Two passes under no_grad with cast weights; without autocast's cache a copy is freed after its operator."""
     for _ in range(2):
         program.drop(program.infer(False, copies=True, keep_copies=program.faulty))
 
 
 def next_step(program):
-    """Its other twin makes a second step."""
+    """A single step; the other twin makes a second one."""
     for _ in range(1 if program.faulty else 2):
         program.train()
 
@@ -350,14 +351,14 @@ def no_events(program):
 
 
 def cache(program):
-    """Each burst is larger than the one before, so that no segment is used again; healthy: the largest comes first."""
+    """Each burst is larger than the one before, so that no segment can be reused; healthy: the largest comes first."""
     for size in range(4, 9) if program.faulty else range(8, 3, -1):
         program.drop([program.world.malloc(100 * size * MIB, program.stack("store"))], "store")
     program.train(optimize=False)
 
 
 def holes(program):
-    """Something small stays beside something large that goes, on many streams; healthy: on one."""
+    """On many streams, a small allocation stays beside a large one that is freed; healthy: on one stream."""
     for stream in range(1, 97):
         stream = stream if program.faulty else 1
         large = program.world.malloc(9 * MIB, program.stack("store"), stream=stream)
@@ -388,7 +389,7 @@ CUTS = ("built", "second step", "in forward", "in backward")
 
 
 def cases(**fields):
-    """Every fault in five styles, but autocast's cache, which native frames tell, in three."""
+    """Every fault in five styles; autocast's cache, which only native frames show, in three."""
     return [Case(name, style, **{"rows": fault.rows or 2, **fields}) for name, fault in FAULTS.items() for style in STYLES
             if fault.python or style[0] == "mixed"]
 
@@ -417,7 +418,7 @@ def play(case, faulty, script=None, ledger=Ledger):
 
 
 def cut(value, events):
-    """As if recording had begun after so many events: what was made before it has no stack."""
+    """The snapshot as if recording had begun after `events` events: older allocations have no stack."""
     segments = [{**segment, "frames": [], "blocks": [{**block} for block in segment["blocks"]]} for segment in value["segments"]]
     trace = value["device_traces"][0]
     made = {event["addr"]: event for event in trace[events:] if event["action"] == "alloc"}
@@ -430,7 +431,7 @@ def cut(value, events):
 
 
 def recorded(played, faulty):
-    """(snapshot, what was live before the first of its events and after each)."""
+    """(snapshot, live bytes before its first event and after each)."""
     fault, value, curve = FAULTS[played.case.fault], played.snapshot, [0] + played.curve
     if fault.kind == "history_full":
         trace = value["device_traces"][0]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Everything that can be at a path, wherever the command line names a file: pipes, devices, sockets, directories, links that lead
-nowhere, in circles or to the input. Each run ends at once, with the promised exit code and one line that names the path, and
-leaves unchanged what was there before.
+"""Everything that can be at a path, wherever the command line names a file: pipes, devices, sockets, directories, and
+links that lead nowhere, in circles or to the input. Each run ends at once, with the promised exit code and one line
+that names the path, and leaves unchanged what was there before.
 
 A pipe without a writer is the exception: somebody may still write into it, so the program waits, and says so.
 
@@ -30,11 +30,11 @@ TIMEOUT_S = 120
 RULES = b"optimizer_state file optim\n"
 CONFIG = {"rules": ["peak < 1TiB"]}
 
-# What stands at a path that is to be read, and is not a file with something in it.
+# Things at the path of an input that are not a file with content.
 ODD = ("directory", "nowhere", "loop", "socket", "missing", "empty", "s.pickle/x", "x" * 300, "x" * 5000,
        "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom")
 
-# Words of a command line that reads AT, the exit code, and what else it may say than AT.
+# Command lines that read AT, the exit code, and what the message may name instead of AT.
 READS = {
     **{verb: ([verb, "AT", "-o", "x.html"], 1) for verb in ("html", "trace_plot")},
     "no verb": (["AT", "-o", "x.html"], 1),
@@ -71,11 +71,11 @@ READS = {
     "index": (["batch", "--index", "AT"], 1),
 }
 
-# Where it is not the code above: no rules are rules, a folder without snapshots is one, and a word that is neither a verb nor
-# a file is a mistake in the command line.
+# Exceptions from these codes: an empty file of rules is valid, a folder without snapshots too, and a word that is
+# neither a verb nor a file is a mistake in the command line.
 OTHERWISE = {
     **{(f"rules of {verb}", at): 0 for verb in ("html", "png", "report", "diff", "check", "batch") for at in ("empty", "/dev/null")},
-    ("rules of batch", "/dev/null"): 1,  # which is read again for every file
+    ("rules of batch", "/dev/null"): 1,  # a batch reads its rules again for every file
     **{("no verb", at): 2 for at in ("nowhere", "loop", "missing", "x" * 300, "x" * 5000, "directory")},
     ("batch of two", "directory"): 0,
     ("batch", "empty"): 4,
@@ -100,14 +100,14 @@ class Case(unittest.TestCase):
         os.mkfifo(self.folder / "pipe")
         with socket.socket(socket.AF_UNIX) as it:
             here = os.getcwd()
-            os.chdir(self.folder)  # a socket's name is short
+            os.chdir(self.folder)  # the path of a socket must be short
             try:
                 it.bind("socket")
             finally:
                 os.chdir(here)
 
     def tree(self):
-        """All that is there, and what is in it."""
+        """Every path in the folder with its type and content."""
         found = {}
         for path in sorted(self.folder.rglob("*")):
             mode = path.lstat().st_mode
@@ -132,13 +132,13 @@ class Case(unittest.TestCase):
         return process.returncode, out, told.decode()
 
     def tidy(self):
-        """Takes away what runs that went well have made."""
+        """Removes the outputs of successful runs."""
         for path in self.folder.iterdir():
             if path.name.startswith("x.") or path.name in ("x", "b"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def ended(self, code, *words, says=None, lines=1, **options):
-        """Ends with this code, and with one line where it does not succeed, and changes nothing but what it is to make."""
+        """Runs and expects this exit code, one line if the run fails, and no change except its own output."""
         before = self.tree()
         got, _, told = self.strata(*words, **options)
         self.assertEqual(got, code, (words, told))
@@ -158,12 +158,12 @@ class Reading(Case):
             for at in ODD:
                 with self.subTest(place=place, at=at[:20]):
                     code = OTHERWISE.get((place, at), usual)
-                    says = at if len(at) < 100 and code in (1, 2) else None  # a long one is told in part
+                    says = at if len(at) < 100 and code in (1, 2) else None  # messages shorten a long path
                     self.ended(code, *(word.replace("AT", at) for word in words), says=says,
                                lines="1,3" if words[0] == "batch" else 1)
 
     def test_nothing(self):
-        """A path of no letters at all."""
+        """An empty path."""
         for place, (words, _) in READS.items():
             with self.subTest(place=place):
                 before = self.tree()
@@ -173,7 +173,7 @@ class Reading(Case):
                 self.assertEqual(self.tree(), before)
 
     def test_what_nobody_may_read(self):
-        """As somebody who may not: of a copy of the program, which everybody can reach."""
+        """Runs as a user without permission, with a copy of the program that everybody can reach."""
         program, options = STRATA, {}
         if os.geteuid() == 0:
             program = shutil.copy(STRATA, self.folder / "strata")
@@ -190,7 +190,8 @@ class Reading(Case):
                 self.tidy()
 
     def test_a_pipe_that_nobody_writes_into(self):
-        """It is waited for, and said so; what comes then is taken; a signal ends it. What need not be a pipe is refused."""
+        """The program waits for a writer and says so, uses what comes then, and can be ended by a signal. It refuses
+        pipes in places where no pipe is needed."""
         waits = {"html", "trace_plot", "no verb", "png", "report", "report to a file", "one of several", "the first of several",
                  "diff, first", "diff, second", "diff, third", "diff to a page", "diff at a moment", "whatif", "whatif to a page",
                  "extrapolated from", "extrapolated with", "plan", "plan to a page", "plan together", "largest from", "check",
@@ -224,7 +225,7 @@ class Reading(Case):
         self.assertIn(b"the file is empty", process.communicate(timeout=TIMEOUT_S)[1])
 
 
-# Words of a command line that writes AT, and the ending that AT needs.
+# Command lines that write AT, and the file name extension that AT needs.
 WRITES = {
     "html": (["html", "s.pickle", "-o", "AT"], ".html"),
     "trace_plot": (["trace_plot", "s.pickle", "-o", "AT"], ".html"),
@@ -253,7 +254,7 @@ class Writing(Case):
         (self.folder / "directory" / "old").write_bytes(b"old")
 
     def odd(self, kind, ending="", name=None):
-        """Something of this kind, under a name of its own or the given one."""
+        """Makes a thing of this kind, with a new name or the given one."""
         path = self.folder / (name or f"odd-{kind}{ending}")
         if kind == "directory":
             path.mkdir()
@@ -269,7 +270,7 @@ class Writing(Case):
         return path
 
     def away(self, at, kind):
-        if kind == "socket":  # there is one only
+        if kind == "socket":  # the test has only one
             os.rename(at, self.folder / "socket")
         elif at.is_dir() and not at.is_symlink():
             shutil.rmtree(at)
@@ -346,7 +347,7 @@ class Writing(Case):
         self.assertNotEqual((self.folder / "directory" / "new").read_bytes(), first)
 
     def test_summary_of_steps(self):
-        """GitHub's, which is appended to."""
+        """GITHUB_STEP_SUMMARY names a file to which check appends."""
         words = ["check", "--format=github", "--rule", "peak < 1TiB", "s.pickle"]
         for kind in ("loop", "full", "pipe", "socket", "directory"):
             with self.subTest(kind=kind):
@@ -364,18 +365,18 @@ class Writing(Case):
                 self.away(at, kind)
 
     def test_inside_of_a_folder(self):
-        """Where a batch is to write, it finds what no batch has left."""
+        """In its output folder a batch finds things that no batch has written."""
         for name in ("rank0.html", "rank0.strata.json", "index.html", "summary.json", "summary.csv", "metrics.prom", "shards", "series", "shards/shard-1-of-1.json",
                      "shards/index.json", ".strata-1-of-1.tmp"):
             for kind in ("nowhere", "loop", "null", "full", "zero", "input", "old", "folder", "pipe", "socket", "directory"):
                 if (name, kind) == (".strata-1-of-1.tmp", "directory"):
-                    continue  # what is in it is a killed batch's
+                    continue  # the batch takes its content for that of a killed batch
                 with self.subTest(name=name, kind=kind):
                     self.inside(self.folder / "b" / name, kind)
                 shutil.rmtree(self.folder / "b")
 
     def inside(self, at, kind):
-        """A batch keeps what is not Strata's, and ends; a link that leads to what it may replace may be replaced itself."""
+        """A batch keeps foreign files, and ends. It may replace a link that leads to a file which it may replace."""
         shutil.copy(self.folder / "t.pickle", self.folder / "rank0.pickle")
         at.parent.mkdir(parents=True)
         self.odd(kind, name=at.relative_to(self.folder))
@@ -393,7 +394,7 @@ class Writing(Case):
         self.assertEqual([path for path in after if ".strata-" in path and path not in before], [])
 
     def test_what_is_read_is_not_written_over(self):
-        """Not by -f either."""
+        """An input is never overwritten, not even with -f."""
         self.assertEqual(self.strata("html", "s.pickle", "-o", "page.html")[0], 0)
         for words in (["html", "s.pickle", "--rules", "rules", "-o", "rules"], ["report", "s.pickle", "--rules", "rules", "-o", "./rules"],
                       ["png", "s.pickle", "--rules", "rules", "-o", "rules"],
@@ -406,15 +407,15 @@ class Writing(Case):
                 with self.subTest(words=words, force=force):
                     before = {name: (self.folder / name).read_bytes() for name in ("page.html", "rules", "s.pickle")}
                     code, _, told = self.strata(*words, *force)
-                    self.assertIn(code, (1, 2, 4), told)  # 2: of another size no page is written
+                    self.assertIn(code, (1, 2, 4), told)  # 2: --extrapolate writes no page
                     self.assertEqual(before, {name: (self.folder / name).read_bytes() for name in before})
 
 
 class FullDisk(Case):
-    """No room: one line that says so, no part of a file, and the old file as it was."""
+    """On a full disk the program prints one line that says so, leaves no part of a file, and keeps the old file."""
 
     def no_room(self, folder, says, **options):
-        """Every output into this folder."""
+        """Writes every output into this folder."""
         for place, (words, ending) in {**WRITES, "baseline": (["check", "--baseline", "AT", "--update-baseline", "s.pickle"], ".json")}.items():
             for old in (False, True):
                 with self.subTest(place=place, old=old):
@@ -433,10 +434,10 @@ class FullDisk(Case):
                         path.unlink()
 
     def fill(self, folder):
-        """Until not one byte more has room; where there is no disk of its own, the limit does it."""
+        """Fills the disk to the last byte. Without a disk of its own, the test sets a limit on the size of files."""
 
     def no_room_for_many(self, folder, says, make_room, **options):
-        """A batch names the files that it could not write, and leaves whole ones and none of its own."""
+        """A batch names the files that it could not write; it leaves complete files only, and no temporary ones."""
         for old in (False, True):
             with self.subTest(old=old):
                 out = folder / "b"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""strata plan over real recordings and samples, at five budgets each. Memory in use under a change is computed again from the rows
-of an export by the rules of docs/plan.md, reserved memory under a setting by whatif. The test also checks what must hold of
-every plan.
+"""strata plan over real recordings and samples, at five budgets each. The test computes memory in use under a change
+again from the rows of an export, by the rules of docs/plan.md, and takes reserved memory under a setting from whatif.
+It also checks what must hold for every plan.
 
     plan_corpus_test.py --table     prints the figures of docs/plan.md
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 STRATA = os.environ.get("STRATA", str(HERE.parent / "build" / "release" / "strata"))
 CORPUS = Path(os.environ["STRATA_CORPUS"]) if os.environ.get("STRATA_CORPUS") else None
-BUDGETS = (None, 95, 85, 70, 50)  # percent of what was reserved
+BUDGETS = (None, 95, 85, 70, 50)  # percent of the reserved peak
 RANKS, SMALL, VALUES = 8, 4096, 4096
 COSTS = ("none", "time", "precision", "elsewhere")
 SERVED = ("yes", "with_retries")
@@ -51,7 +51,7 @@ def lives_of(path, device, *words):
 
 
 def peak(spans, failed):
-    """Of (birth, death, bytes), up to and with the request that failed; at one event what dies does so first."""
+    """The peak of (birth, death, bytes), up to and including the failed request. At one event frees come first."""
     end = failed[0] if failed else NEVER
     steps = [step for birth, death, nbytes in spans if birth < death and nbytes
              for step in ((birth, 1, nbytes), (death, 0, -nbytes)) if (step[0][0] if isinstance(step[0], tuple) else step[0]) < end]
@@ -79,7 +79,7 @@ def over_ranks(nbytes):
 
 
 def without_foreach(lives, ends):
-    """Temporaries of the optimizer's foreach: not there, or each until the second one behind it is made."""
+    """Removes the temporaries of the optimizer's foreach, or lets each live until the second one after it is made."""
     for i, life in enumerate(lives):
         there = life.birth >= 0 and life.phase == "optimizer" and life.category == "temporary" and " _multi_tensor_" in life.stack
         second = lives[i + 2].birth if i + 2 < len(lives) else NEVER
@@ -93,7 +93,7 @@ def untrained(lives):
 
 
 STATE = {"optimizer_state"}
-EDITS = {  # of a change, what it leaves at the least and at the most
+EDITS = {  # for each change, functions that give the least and the most that it leaves
     "optimizer:fused": lambda lives: (without_foreach(lives, False), without_foreach(lives, True)),
     "state:8bit": lambda lives: (resized(lives, STATE, eight_bits(4)), resized(lives, STATE, eight_bits(2))),
     f"shard:state:{RANKS}": lambda lives: (resized(lives, STATE, over_ranks),),
@@ -103,7 +103,8 @@ EDITS = {  # of a change, what it leaves at the least and at the most
 
 
 def together(lives, changes):
-    """The spans of several of these at once, at the least and at the most: no life is changed by two of them."""
+    """The spans under several changes at once, at the least and at the most. No two changes affect the same
+    allocation."""
     for form in (0, 1):
         spans = [whole(life) for life in lives]
         for each in changes:
@@ -113,7 +114,8 @@ def together(lives, changes):
 
 
 class Blocks:
-    """Of a device: which rows are a block's comes from the filter layer:K, what an event was from CPython's pickle."""
+    """The blocks (layers) of a device. The filter layer:K tells which rows belong to a block, CPython's pickle the kind
+    of each event."""
 
     def __init__(self, path, device, lives):
         self.lives, self.forwards = lives, []
@@ -126,7 +128,7 @@ class Blocks:
             self.forwards.append((blocks, *self.behind(blocks[-1][-1] + 1, until)))
 
     def behind(self, at, until):
-        """The end of the forward, and the events of the first in backward and of the first behind that."""
+        """The end of the forward, the first event of backward, and the first event after backward."""
         lives, count = self.lives, len(self.lives)
         while at < count and lives[at].phase not in ("backward", "optimizer") and lives[at].birth < until:
             at += 1
@@ -141,7 +143,7 @@ class Blocks:
                 and (over is None or lives[i].death <= over) and "cached_cast" not in lives[i].stack], output
 
     def moments(self, block, end, backward, first_death):
-        """Behind which event a block is made again: at the least, and at the most."""
+        """The earliest and the latest event after which checkpointing makes a block again."""
         lives = self.lives
         most = max([backward - 1] + [lives[i].death for i in range(block[-1] + 1, end)
                                      if lives[i].category == "activation" and lives[i].death < first_death])
@@ -152,7 +154,8 @@ class Blocks:
         return least, most
 
     def again(self, n_blocks, form):
-        """Stretches of the lives that checkpointing changes, and the lives that it makes: positions are (event, behind it, number)."""
+        """The lives that checkpointing shortens, and the new ones that it makes. A position is (event, after it,
+        number)."""
         changed, made, number = {}, [], 0
         for blocks, end, backward, over in self.forwards:
             for block in reversed(blocks[:n_blocks]):
@@ -239,7 +242,7 @@ class Recordings(unittest.TestCase):
                 counts[change["id"]] += 1
 
     def settings(self, path, device):
-        """They leave in use what was, and reserve what whatif says."""
+        """Settings leave the memory in use as recorded, and reserve what whatif says."""
         done = run("whatif", "--json", "-d", device["device"], path)
         scenarios = {one["name"]: one for one in json.loads(done.stdout)["devices"][0]["scenarios"]}
         for change in device["changes"]:
@@ -270,7 +273,7 @@ class Recordings(unittest.TestCase):
             counts["plans told"] += len(device["plans"])
 
     def set_peaks(self, edits):
-        """None: these cannot be added up here."""
+        """The peaks under a set of edits; None: this test cannot add them up."""
         lives, failed, blocks = self.program
         n_blocks = [int(each.split(":")[1]) for each in edits if each.startswith("checkpoint:")]
         others = [each for each in edits if not each.startswith("checkpoint:")]
@@ -280,7 +283,7 @@ class Recordings(unittest.TestCase):
         return min(peaks), max(peaks)
 
     def sets(self, device):
-        """What changes leave in use together, a setting nothing, added up as a whole."""
+        """Memory in use under sets of changes equals the test's own sum; a setting changes nothing."""
         for plan in filter(None, [*device["plans"], device["nearest"]]):
             peaks = self.set_peaks([each for each in plan["changes"] if not each.startswith("settings:")])
             if peaks:
@@ -305,7 +308,7 @@ class Recordings(unittest.TestCase):
                   for each in plan["changes"]]
             self.assertEqual(max(COSTS.index(one["cost"]) for one in of), COSTS.index(plan["cost"]))
             self.assertNotIn("bound", [one["certainty"] for one in of])
-            # Where two or more are needed, none that costs as little is served alone.
+            # A plan of two or more changes is given only if no single change of the same cost suffices.
             cheap = [one for one in device["changes"] if COSTS.index(one["cost"]) <= COSTS.index(plan["cost"])]
             self.assertFalse(len(of) > 1 and any(one["fits"] in SERVED for one in cheap), plan["changes"])
             if plan["changes"][0] in changes and len(of) == 1:

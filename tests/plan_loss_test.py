@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The loss in parts, compared with the truth: trainings of random shapes, simulated with the loss in 2, 4 and 8 parts in three ways,
-also up to a failed request of the loss.
+"""The loss in parts, compared with the truth: trainings of random shapes are simulated with the loss in 2, 4 and 8
+parts in three ways, some only up to a failed request of the loss.
 
     plan_loss_test.py --table     prints the figures of docs/plan.md
 """
@@ -22,7 +22,8 @@ SHAPES, ENDS, SEED = 12, 8, 301
 
 
 class Parted(Training):
-    """The loss of n_parts parts of the rows: backward with each before the next, behind all, or with each made again."""
+    """The loss over n_parts parts of the rows: backward runs for each part before the next, after all parts, or with
+    each part made again."""
 
     def __init__(self, world, case, n_parts, way):
         self.n_parts, self.way, self.upcast, self.hidden = n_parts, way, case["upcast"], None
@@ -87,7 +88,8 @@ class Parted(Training):
 
 
 def play(case, n_parts=1, way="behind", capacity=1 << 42, end=False):
-    """(snapshot, most in use, most reserved, events); `end`: a third forward with twice the batch, and no backward."""
+    """(snapshot, peak in use, peak reserved, events); `end`: adds a third forward with twice the batch, without
+    backward."""
     recording = Recording(Flavour(), 1, None)
     world = World(case["seed"], recording, 1, expandable=case["expandable"], capacity=capacity)
     try:
@@ -114,7 +116,7 @@ def ends_in_the_loss(case):
 
 
 def measure(n_shapes, end, seed):
-    """[told, truths within]: of shapes of which the loss in parts is told at all."""
+    """[predicted, truths within]: counts shapes for which Strata predicts the loss in parts."""
     dice, told, within = random.Random(seed), 0, 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.pickle"
@@ -142,7 +144,8 @@ class Loss(unittest.TestCase):
         self.assertEqual(told, within)
 
     def test_up_to_the_request_that_fails(self):
-        """What goes backward before the failed request would be made is not in the recording, so a few are told too low."""
+        """The recording lacks the part of backward before the request that would fail, so a few predictions are too
+        low."""
         told, within = measure(ENDS, True, SEED + 1)
         self.assertGreater(told, ENDS * 6)
         self.assertGreaterEqual(within * 100, told * 90)

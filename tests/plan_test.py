@@ -1,4 +1,4 @@
-"""strata plan: what a sample that ran out of memory needs, checked by figures of its own simulator."""
+"""strata plan on samples that ran out of memory, checked with figures of their simulator."""
 
 import csv
 import json
@@ -32,7 +32,8 @@ class Plan(unittest.TestCase):
         self.assertTrue(device["recorded"]["ended_by_oom"])
         self.assertEqual({4}, {blocks["n"] for blocks in device["blocks"]})
         first = device["plans"][0]
-        # The simulator on a device of that size: with one block the same request fails, with two the step runs to its end.
+        # On a device of that size the simulator's request still fails with one checkpointed block; with two the step
+        # runs to its end.
         self.assertEqual(["checkpoint:2"], first["changes"])
         self.assertEqual(("time", "model", "with_retries"), (first["cost"], first["certainty"], first["fits"]))
         self.assertLessEqual(first["live_peak_bytes_max"], device["budget"]["used_bytes"])
@@ -70,7 +71,7 @@ class Plan(unittest.TestCase):
         self.assertGreater(device["nearest"]["lacking_bytes"], 0)
 
     def test_nearest_with_no_setting(self):
-        """Where nothing but settings can be changed and none reserves less, what was recorded is nearest."""
+        """If only settings can be changed and none reserves less, the recorded settings are nearest."""
         device, = answer("--gpu", "90MiB", SAMPLES / "leak_forward_only_healthy.pickle")
         self.assertEqual(([], []), (device["plans"], device["nearest"]["changes"]))
         for figure, bytes_ in device["as_recorded"].items():
@@ -150,7 +151,7 @@ class Plan(unittest.TestCase):
             self.assertEqual(5, len(set(made.values())))
 
     def test_what_the_documentation_shows(self):
-        """Its commands say what stands there, line by line; "..." leaves lines out."""
+        """The document's commands print the lines that it shows; "..." stands for lines that it leaves out."""
         n = 0
         for block in re.split(r"\n\n(?=    \$)", (ROOT / "docs" / "plan.md").read_text())[1:]:
             lines = [line[4:] for line in re.split(r"\n(?! {4}|\n {4})", block)[0].splitlines()]
@@ -162,7 +163,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(6, n)
 
     def test_largest_of_what_does_not_grow(self):
-        """Doubled to the top, and no further."""
+        """The search doubles the batch up to its maximum, and no further."""
         with tempfile.TemporaryDirectory() as folder:
             again = pathlib.Path(folder) / "again.pickle"
             again.write_bytes((SAMPLES / "train.pickle").read_bytes())
@@ -176,7 +177,8 @@ class Plan(unittest.TestCase):
                 self.assertEqual({0}, {one["size"] for one in device["largest"]})
 
     def test_one_short_by(self):
-        """What was lacking is one figure in whatif, report and page; the budget's two ends are those of plan."""
+        """whatif, report and page give one figure for the missing bytes; the two bounds of the budget are those of
+        plan."""
         oom = SAMPLES / "oom.pickle"
         whatif, = json.loads(subprocess.run([STRATA, "whatif", "--json", oom], capture_output=True, check=True).stdout)["devices"]
         budget = answer(oom)[0]["budget"]
@@ -188,7 +190,7 @@ class Plan(unittest.TestCase):
                 self.assertIn(figure, text)
 
     def test_layers(self):
-        """How alike the layers are: what each makes and keeps in the last step, as the rows of an export add up."""
+        """The bytes that each layer makes and keeps in the last step, added up from the rows of an export."""
         report = json.loads(subprocess.run([STRATA, "report", "--json", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout)
         told = report["devices"][0]["layers"]
         self.assertEqual((answer(SAMPLES / "oom.pickle")[0]["blocks"][-1]["n"], None, 0), (told["n"], told["odd_layer"], told["odd_bytes"]))
@@ -202,7 +204,7 @@ class Plan(unittest.TestCase):
                          told["alike_percent"])
 
     def test_batch(self):
-        """With --gpu: the first sentence of each rank, and one setting for all, as whatif has their peaks."""
+        """With --gpu a batch gives the first sentence for each rank, and one setting for all, from whatif's peaks."""
         names = {0: "oom.pickle", 1: "train.pickle", 2: "leak_zero_grad.pickle"}
         with tempfile.TemporaryDirectory() as folder:
             dumps = pathlib.Path(folder) / "dumps"

@@ -23,13 +23,13 @@ from simulator.stories import Flavour, OutOfMemory, Recording, Shape, Training, 
 STRATA = os.environ.get("STRATA", str(HERE.parent / "build" / "release" / "strata"))
 SHAPES, SEED = 32, 27
 GRANULE = 20 << 20
-FRACTIONS = (96, 93, 90, 85, 80, 65)  # percent of what was reserved, for the plans that are carried out
+FRACTIONS = (96, 93, 90, 85, 80, 65)  # percent of the reserved peak, for the plans that are carried out
 SETTINGS = "expandable_segments,max_split_size_mb,roundup_power2_divisions,large_segment_size_mb"
 WITHOUT = ((), ("--without", "fused,expandable_segments"), ("--without", f"fused,{SETTINGS}"))
 
 
 class Changed(Training):
-    """A training of the simulator; `how` is what was changed in it, by the ids of changes."""
+    """A training of the simulator; `how` lists the changes made in it, by their ids."""
 
     def __init__(self, world, shape, unrolled, sgd, how=(), whole=False):
         self.how, self.sgd, self.whole = set(how), sgd, whole
@@ -38,7 +38,7 @@ class Changed(Training):
         super().__init__(world, shape, unrolled=unrolled)
 
     def after_layer(self, layer, saved):
-        """With checkpointing only what enters a layer is kept."""
+        """With checkpointing only the layer's input is kept."""
         if layer >= self.n_blocks:
             return
         stack = self.world.stacks.free(STEP)
@@ -53,7 +53,8 @@ class Changed(Training):
         return gradient
 
     def _again(self, layer):
-        """Whole, with its output, or up to the last that backward needs. Returns what goes with the layer."""
+        """Makes a layer again: all of it, with its output, or up to the last tensor that backward needs. Returns the
+        blocks that are freed with the layer."""
         world, loose, output = self.world, None, None
         rows = self.rows("forward", layer)
         for row in rows if self.whole else rows[:-2]:
@@ -81,7 +82,7 @@ class Changed(Training):
             return
         stack, free = self._stacks()
         before = []
-        for block in self.parameters.values():  # as a loop over the parameters makes and drops them
+        for block in self.parameters.values():  # made and dropped one by one, as by a loop over the parameters
             before.append(self.world.malloc(block.requested, stack))
             if "foreach=False" in self.how and len(before) == 2:
                 self.world.free(before.pop(0), free)
@@ -89,7 +90,7 @@ class Changed(Training):
             self.world.free(block, free)
 
     def _state(self):
-        """Its own two moments per parameter, and no temporaries."""
+        """Makes two moments for each parameter, and no temporaries."""
         stack = self.world.stacks.alloc("zeros_like", STEP)
         for key, block in self.parameters.items():
             self.state[key] = [self.world.malloc(block.requested, stack) for _ in range(2)]
@@ -105,7 +106,7 @@ def shape_by_chance(dice):
 
 
 def play(case, how=(), whole=False, expandable=None, capacity=1 << 40):
-    """The snapshot and the peaks by addition over the events; None where memory ran out."""
+    """The snapshot, and peaks added up over the events; None: memory ran out."""
     expandable = case["expandable"] if expandable is None else expandable
     recording = Recording(Flavour(), 1, None)
     world = World(case["seed"], recording, 1, expandable=expandable, capacity=capacity)
@@ -137,7 +138,7 @@ def plan(path, *words):
 
 
 def ways(case, changes):
-    """Every way to make these changes in the simulator, as `play` takes them; empty: not to be simulated."""
+    """Every way to make these changes in the simulator, as arguments of `play`; empty: they cannot be simulated."""
     expandable, hows, wholes = case["expandable"], [()], (False,)
     for each in changes:
         if each.startswith("settings:expandable_segments:") and each.count(":") == 2:
@@ -152,7 +153,7 @@ def ways(case, changes):
 
 
 def compare(rows, kind, case, changes, figures):
-    """What the simulator needs in each of these ways, beside what was told."""
+    """Compares the simulator's needs in each of these ways with the prediction."""
     for way in ways(case, changes):
         live, held = play(case, *way)[1]
         row = rows.setdefault(kind, [0, 0, 0, 0])
@@ -213,7 +214,8 @@ class Truth(unittest.TestCase):
         self.assertGreaterEqual(through, total * 95 // 100)
 
     def test_a_last_forward_without_its_backward(self):
-        """Checkpointing is told, and that what it makes again there is not recorded; of whole steps nothing is said."""
+        """The plan offers checkpointing and says that the recomputed memory there is not recorded; for whole steps it
+        does not say so."""
         case = {"layers": 4, "width": 512, "batch": 4, "tokens": 512, "unrolled": False, "sgd": True, "expandable": True, "seed": 3}
         sentence = "The last forward has no backward, so the recording does not show what making its blocks again takes."
         with tempfile.TemporaryDirectory() as folder:
@@ -227,11 +229,12 @@ class Truth(unittest.TestCase):
                 self.assertEqual(more, sentence in said, said)
 
     def test_a_finding_saves_what_the_report_says(self):
-        """Also where a gradient is kept over several turns, whose intervals overlap: nothing is taken off twice."""
+        """Also for a gradient that is kept over several turns, whose intervals overlap: no saving counts twice."""
         case = {"layers": 8, "width": 384, "batch": 2, "tokens": 128, "unrolled": False, "sgd": True, "expandable": False, "seed": 83}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "case.pickle"
-            made = {**play(case, ["checkpoint:4"])[0], "external_annotations": []}  # so turns are backward passes
+            # Without annotations, so that turns are backward passes.
+            made = {**play(case, ["checkpoint:4"])[0], "external_annotations": []}
             path.write_bytes(pickle.dumps(made))
             done = subprocess.run([STRATA, "report", "--json", path], capture_output=True, check=True)
             told = {f"finding:{one['kind']}:{one['site']}": one["saves_peak_bytes"] for one in json.loads(done.stdout)["devices"][0]["findings"]}
@@ -240,7 +243,8 @@ class Truth(unittest.TestCase):
         self.assertEqual(told[found[0]["id"]], found[0]["saves_peak_bytes"])
 
     def test_the_largest_batch(self):
-        """Found from two recordings, and tried on a device of that size: it gets through, and the fourth above it does not."""
+        """The largest batch, found from two recordings, runs on a device of that size; the fourth one above it does
+        not."""
         case = {"layers": 3, "width": 384, "tokens": 256, "unrolled": False, "sgd": False, "expandable": False, "seed": 5}
         with tempfile.TemporaryDirectory() as folder:
             words = []

@@ -1,10 +1,10 @@
-"""Extracts what is picture in a PNG, for tests that compare two."""
+"""Extracts the picture of a PNG, for tests that compare two."""
 
 import struct
 
 
 def pixels(png):
-    """Its chunks without those of text, which name the flags."""
+    """The PNG's chunks without those of text, which name the options."""
     chunks, at = [], 8
     while at < len(png):
         length, kind = struct.unpack(">I4s", png[at:at + 8])

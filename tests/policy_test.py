@@ -1,5 +1,5 @@
-"""What every page carries. The Content-Security-Policy names exactly its scripts and styles: the build computes their hashes, and
-this test computes them again from the page. The page also must not become large."""
+"""The parts that every page has. The Content-Security-Policy names exactly its scripts and styles: the build computes
+their hashes, and this test computes them again from the page. The page must also stay small."""
 
 import base64
 import hashlib
@@ -18,12 +18,12 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SAMPLE = ROOT / "samples" / "oom.pickle"
-MOST_NBYTES = 280_000  # of a page whose recording is next to nothing, without its picture
+MOST_NBYTES = 280_000  # bytes of a page with almost no recording, without its picture
 MOST_PICTURE_NBYTES = 90_000
 
 
 class Elements(html.parser.HTMLParser):
-    """Attributes and text of the scripts, styles and the policy of a page."""
+    """The attributes and texts of a page's scripts, styles and policy."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=False)
@@ -56,7 +56,7 @@ DIGITS = "".join(map(chr, range(32, 127))).replace("<", "")
 
 
 def packed_bytes(text):
-    """What an inert element carries: pairs of digits in base 94, each 13 or 14 bits of one long number."""
+    """The bytes in an inert element: pairs of digits in base 94, each of them 13 or 14 bits of one long number."""
     number = n_bits = 0
     chunks = []
     for low, high in zip(text[::2], text[1::2] + DIGITS[0] * (len(text) % 2), strict=True):
@@ -92,7 +92,7 @@ class Policy(unittest.TestCase):
         used = [source_hash("".join(parts)) for tag, _, parts in page.found if tag == "style"]
         self.assertEqual(len(used), 1)
 
-        def carried(name):  # what a script of the page puts into a <script> or a <style>
+        def carried(name):  # the text that the page puts into a <script> or a <style>
             return source_hash(unpacked(inert[name]).decode())
 
         run.update(map(carried, scripts))

@@ -1,4 +1,4 @@
-// Where to find the programs that tests drive.
+// Finds the programs that tests drive.
 import { accessSync, constants } from "node:fs";
 import path from "node:path";
 

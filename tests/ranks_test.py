@@ -27,13 +27,14 @@ NAMING = ("rank_odd", "rank_only_line", "out_of_memory")
 
 
 def carried(page):
-    """What a page of a difference says of its two recordings."""
+    """The descriptions of the two recordings in a page of a difference."""
     packed = re.search(rb'id="figures">([^<]*)<', page.read_bytes()).group(1)
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 def judge_diffs(out, summary):
-    """Pages that show how an odd rank differs from the median: which two, and that they are linked. Sentences."""
+    """Checks the pages of odd ranks against the median: they show the right two recordings and are linked. Returns
+    faults as sentences."""
     wrong = []
     for finding in summary["findings"]:
         against, diff = finding["against"], finding["diff"]
@@ -54,7 +55,7 @@ def judge_diffs(out, summary):
 
 
 def judge(folder, each):
-    """What is wrong with the index of a set: sentences."""
+    """Checks the index of a set; returns its faults as sentences."""
     out = folder / "out"
     done = subprocess.run([STRATA, "batch", "-q", folder / each.name, "-o", out / each.name], capture_output=True,
                           text=True, timeout=300)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Puts secrets in every text of a recording; none may remain in anything that --redact makes: the page (all strings decoded), the
-picture (its text chunks), each kind of report, and everything that a batch writes.
+"""Puts secrets in every text of a recording; none may remain in any output with --redact: the page (all strings
+decoded), the picture (its text chunks), each kind of report, and everything that a batch writes.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """
@@ -27,7 +27,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SECRET = re.compile(rb"SECRET\w*", re.IGNORECASE)
-# What --redact leaves: names. --redact=all takes those of annotations, too. (In a payload strings follow each other directly.)
+# --redact leaves names; --redact=all removes those of annotations, too. (In a payload strings follow each other
+# directly.)
 FUNCTION, ANNOTATION = b"SECRETfunction", b"SECRETannotation"
 
 
@@ -76,7 +77,7 @@ def secret_snapshot():
 
 
 def payload_text(page):
-    """All that the pieces of a page's payloads inflate to; the page of a difference has two, and figures."""
+    """Everything in a page's payloads, inflated. (The page of a difference has two payloads, and figures.)"""
     content = [zlib.decompress(base64.b64decode(each)) for each in re.findall(rb'id="figures">([A-Za-z0-9+/=]*)<', page)]
     for each in re.findall(rb'id="payload[-ab]*">([A-Za-z0-9+/=]*)<', page):
         content += pieces(base64.b64decode(each))
@@ -139,7 +140,7 @@ class Outputs(unittest.TestCase):
         return done.stdout
 
     def outputs(self, *options):
-        """Name and readable content of all that is made of the recording."""
+        """Yields (name, readable content) for every output of the recording."""
         out = self.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
@@ -164,13 +165,13 @@ class Redacted(Outputs):
         self.assertEqual([each for each in found if not each.startswith(allowed)], [], where)
 
     def test_without_it_they_are_there(self):
-        """Otherwise this test would prove nothing."""
+        """Without --redact the outputs contain the secrets; otherwise this test would prove nothing."""
         each = self.secrets()
         self.assertEqual([name for name in EXPORTS if len(each[name]) < (5 if name != "e.pftrace" else 2)], [])
         found = set().union(*each.values())
         planted = {match.lower() for match in SECRET.findall(pickle.dumps(secret_snapshot(), protocol=0))}
         missing = planted - {match.lower() for match in found} - {b"secretglobal", b"secretnot"}
-        self.assertLess(len(missing), 8, missing)  # what no reader keeps
+        self.assertLess(len(missing), 8, missing)  # secrets that no output keeps in any case
 
     def test_redact(self):
         for name, found in self.secrets("--redact").items():
@@ -200,13 +201,14 @@ class Redacted(Outputs):
 
 
 SIGNS = ["(x)", "[1]", "{a}", "<b>", '"q"', "'q'", "a,", "a;", "a=", "a|", "`b`", "a\0", "a\x01", "a\n", "a:", "50%", "~", "a b", "\u00e9",
-         " at ", ":12:3}x at ", "k.cu:1:2}, {lambda at ", "a.py(1)", "~operator", "=a_operator", "x" * 17_000]  # a reader cuts what is longer than 16 KiB
+         # The reader cuts texts longer than 16 KiB.
+         " at ", ":12:3}x at ", "k.cu:1:2}, {lambda at ", "a.py(1)", "~operator", "=a_operator", "x" * 17_000]
 TEXTS = ["{path}", "{{lambda(int)#1}} at {path}:12:3", "void f<{{lambda at {path}:12:3}}>()", "h['{path}'+0x12]", 'open "{path}"', "load {path} now",
          "{path}(12): forward", "(anonymous class at {path}:3)"]
 
 
 def planted_path(dice):
-    """A path in whose directories anything may stand, and which all say SECRET."""
+    """A path whose directories contain any characters, and all of them SECRET."""
     folders = []
     for _ in range(dice.randint(1, 4)):
         sign = dice.choice(SIGNS)
@@ -261,7 +263,7 @@ class Planted(Outputs):
                     self.assertEqual(set(), found, (seed, option, name))
 
     def carried(self, path, option):
-        """Name and readable content of all that every verb makes of a file."""
+        """Yields (name, readable content) for every verb's outputs of a file."""
         out = self.folder / "carried"
         shutil.rmtree(out, ignore_errors=True)
         (out / "in").mkdir(parents=True)
@@ -278,16 +280,16 @@ class Planted(Outputs):
             done = subprocess.run([STRATA, *map(str, [*words, path, option, *where])], capture_output=True, cwd=self.folder, timeout=60)
             if words[0] == "check":
                 (out / name).write_bytes(done.stdout)
-            # A log has no allocations to export, nor segments to replay: that is said.
+            # A log has no allocations to export and no segments to replay, and the program says so.
             self.assertIn(done.returncode, (0, 1, 3), (words, done.stderr))
         shutil.copy(path, out / "in" / f"rank0{path.suffix}")
         done = subprocess.run([STRATA, "batch", "carried/in", option, "--png", "-o", out / "batch"], capture_output=True, cwd=self.folder, timeout=60)
-        self.assertIn(done.returncode, (0, 1), done.stderr)  # a timeline is no snapshot
+        self.assertIn(done.returncode, (0, 1), done.stderr)  # 1: a timeline is not a snapshot
         shutil.rmtree(out / "in")
         return {str(each.relative_to(out)): readable(each.name, each.read_bytes()) for each in out.rglob("*") if each.is_file()}
 
     def carriers(self, dice):
-        """Recordings of every kind, in a folder and with a name that say SECRET, and paths in every text of theirs."""
+        """Recordings of every kind, with SECRET in the folder's and the file's name, and with paths in every text."""
         def text():
             return dice.choice(TEXTS).format(path=planted_path(dice)).replace("\0", "")
 
@@ -315,7 +317,7 @@ class Planted(Outputs):
             yield path
 
     def test_whatever_carries_them(self):
-        """Logs, traces of a profiler, timelines, JSON and pickles, by every verb; and what the file itself lies in."""
+        """Logs, profiler traces, timelines, JSON and pickles, in every verb; the path of the file is secret too."""
         for seed in range(2):
             for path in self.carriers(random.Random(seed)):
                 for option in ("--redact", "--redact=all"):

@@ -2,18 +2,19 @@
 """An independent, plain reader of memory snapshots: the control that Strata is compared with.
 
 CPython's own unpickler reads the file (told to refuse everything that would call code), and the events are replayed one by
-one. It is written to be read, not to be fast. It shares nothing with Strata but the description of the format.
+one. The code is meant to be read, not to be fast. It shares nothing with Strata except the description of the format.
 
     replay.py FILE                      figures of every device, as JSON
     replay.py FILE DEVICE EVENT...      live allocations after each event, bottom of the stack first (-1: before event 0)
     replay.py --pick FILE DEVICE WIDTH HEIGHT FROM TO BOTTOM TOP X,Y...
-                                        what lies under the pixels of a picture, as JSON
+                                        the allocations under the pixels of a picture, as JSON
     replay.py --search FILE DEVICE TEXT allocations with the text in their stack, as JSON
     replay.py --each FILE DEVICE JSON       answers to several of these, [["--search", TEXT], ...], after one reading
     replay.py --curves FILE DEVICE      live and reserved bytes at every moment, as JSON
     replay.py --allocations FILE DEVICE [birth, death, bytes, call site] of each, by number; as events, -1 before the first
     replay.py --range FILE DEVICE FROM TO
-                                        what the events [FROM, TO) made, freed, left and did not touch, as JSON
+                                        the allocations that the events [FROM, TO) made, freed, left and did not touch,
+                                        as JSON
 
 A *moment* counts states: moment 0 is the state before the first event, moment i + 1 the state after event i. An allocation is
 alive at moment m when birth <= m < death.
@@ -52,7 +53,7 @@ class Allocation:
         return self.birth <= moment < self.death
 
     def pending(self, moment):
-        """Freed, and waiting for another stream? A completion right after its request is an ordinary free."""
+        """Is it freed but waiting for another stream? A completion right after its request is an ordinary free."""
         if self.requested is None or (self.completed and self.death == self.requested + 1):
             return False
         return self.alive(moment) and self.requested <= moment
@@ -132,7 +133,8 @@ def final_blocks(segments):
 
 
 def own_line(frames):
-    """The innermost line of Python that is neither torch's nor Python's own; else of all frames the names."""
+    """The innermost line of Python code that is neither torch's nor Python's own; without one, the names of all
+    frames."""
     for frame in frames:
         file = (frame.get("filename") or "").replace("\\", "/")
         if file.endswith(".py") and "/torch/" not in file and "/lib/python3" not in file:
@@ -206,12 +208,13 @@ class Device:
         allocation.completed = True
 
     def pending_at_end(self, moment, address):
-        """Does the free that was requested at this moment still wait when the recording ends? (Where the recording
-        holds no completion at all, this tells a free that waits from one whose completion was left out.)"""
+        """Does the free that was requested at this moment still wait when the recording ends? (If the recording has no
+        completions at all, this tells a waiting free from one whose completion was left out.)"""
         return address in self.pending_blocks and self.last_alloc.get(address, 0) < moment
 
     def match_blocks(self):
-        """What is open at the end stays to the end; blocks that no event explains were there from the start."""
+        """Allocations that are open at the end stay to the end. Blocks that no event explains existed from the
+        start."""
         for position, block in enumerate(self.blocks):
             allocation = self.open.get(block.address)
             if allocation is None:
@@ -224,8 +227,9 @@ class Device:
             allocation.death = self.end
 
     def sort_allocations(self):
-        """Oldest at the bottom. Of those older than the recording the real age is unknown: what outlives the recording
-        lies at the bottom, in the order of the blocks, and what is freed last lies below what is freed first."""
+        """Sorts the oldest to the bottom. The age of allocations that are older than the recording is unknown: those
+        that outlive it lie at the bottom, in the order of the blocks, and of the others the last to be freed lies
+        lowest."""
 
         def order(allocation):
             if allocation.birth > 0:
@@ -250,16 +254,16 @@ class Device:
         return curve
 
     def replay_reserved(self):
-        """Reserved bytes at every moment: the end is known, the way there is in the segment events."""
+        """Reserved bytes at every moment: the final segments give the end, the segment events the way there."""
         reserved = [0]
         for event in self.events:
             reserved.append(reserved[-1] + RESERVED_SIGN.get(event["action"], 0) * event.get("size", 0))
         at_end = sum(segment["total_size"] for segment in self.segments)
         start = at_end - reserved[-1]
-        # Segments that contradict the events: all is raised so that nothing is ever below zero.
+        # If segments contradict the events, the curve is raised so that it is never below zero.
         self.reserved_shift = max(0, -min(reserved) - start)
         if not self.segments and any(event["action"] in RESERVED_SIGN for event in self.events):
-            # Only changes are known then: what is alive is reserved too.
+            # Then only changes are known. Live bytes are reserved too, which gives a lower bound.
             lowest = [live - bytes_ - start - self.reserved_shift for live, bytes_ in zip(self.live_curve(), reserved)]
             self.reserved_shift += max(0, *lowest)
         self.reserved = [bytes_ + start + self.reserved_shift for bytes_ in reserved]
@@ -275,8 +279,8 @@ class Device:
         return alive
 
     def stacked(self):
-        """The allocations in the order of the picture: of those older than the recording nobody knows the order, so they lie
-        by call site, the one with the most bytes at the bottom."""
+        """The allocations in the order of the picture. The order of those older than the recording is unknown, so they
+        are sorted by call site, the one with the most bytes at the bottom."""
         if self.order is None:
             old = [allocation for allocation in self.allocations if allocation.birth == 0]
             site_of = {id(allocation): self.site_of(allocation.frames) for allocation in old}
@@ -333,8 +337,8 @@ class Window:
         return (event * 65536 - first) * self.width // (last - first)
 
     def shown_at(self, device, x):
-        """The moment of a pixel column: of those that begin in it the first with the highest total, or the one that
-        goes on there."""
+        """The moment of a pixel column: the first with the highest total among those that begin in it, or else the one
+        that continues there."""
         begun = bisect.bisect_right(range(device.end), x, key=lambda moment: self.column_of(moment - 1))
         before = bisect.bisect_left(range(device.end), x, key=lambda moment: self.column_of(moment - 1))
         if begun == before:
@@ -342,15 +346,15 @@ class Window:
         return max(range(before, begun), key=lambda moment: (device.curve[moment], -moment))
 
     def in_bend(self, x, moment):
-        """May this column show what was freed at the moment while it shrinks away? It does so over the first half of a
-        moment that is 6 pixels wide or more, 24 pixels at most; one pixel more is left for rounding."""
+        """May this column show allocations that were freed at the moment and shrink away? They do so over the first
+        half of a moment that is at least 6 pixels wide, over at most 24 pixels; one more pixel allows for rounding."""
         scale = self.width / (self.last - self.first)
         after_start = x + 0.5 - (moment - 1 - self.first) * scale
         return scale >= 6 and after_start <= min(scale / 2, 24) + 1
 
     def pick(self, device, x, y):
-        """(moment, [allocations that may be under the centre of a pixel, or None]). More than one where their border is
-        within a 64th of a pixel of the centre, and anything of the moment while something shrinks away."""
+        """(moment, [allocations that may be under the centre of a pixel, or None]): several if their border is within a
+        64th of a pixel of the centre, and all of the moment while something shrinks away."""
         moment = self.shown_at(device, x)
         dying = [allocation for allocation in device.allocations if allocation.death == moment]
         if dying and self.in_bend(x, moment):
@@ -365,7 +369,7 @@ class Window:
 
 
 def frame_key(frame):
-    """What makes two frames one. CPython's "no line" is -1, or that as an unsigned number."""
+    """The identity of a frame. CPython's "no line" is -1, or the same as an unsigned number."""
     line = frame.get("line", 0)
     extra = tuple(sorted((key, value) for key, value in frame.items() if key.startswith("fx_") and value))
     return (frame.get("filename"), line if 0 < line < 1 << 32 else 0, frame.get("name"), extra)
@@ -427,7 +431,7 @@ def print_picks(device, numbers, points):
 
 
 def print_search(device, text):
-    """Plain text is looked for in "file:line function", upper and lower case alike."""
+    """Searches for plain text in "file:line function", ignoring case."""
 
     def matches(frame):
         file, line, name, _ = frame_key(frame)
@@ -442,7 +446,7 @@ def print_search(device, text):
 
 
 def print_range(device, first, end):
-    """Sums of each question about the events [first, end), in all and by stack, most bytes first."""
+    """For each question about the events [first, end): the sum, and the sums by stack, most bytes first."""
     in_it = range(first + 1, end + 1)  # moments after these events
     last = len(device.curve)
     top = max(in_it, key=lambda moment: device.curve[moment])

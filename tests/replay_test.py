@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Strata's figures, stacks and groups against an independent reader, on hundreds of simulated recordings.
+"""Compares Strata's figures, stacks and groups with an independent reader, on hundreds of simulated recordings.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump replay_test.py [SEEDS]
 
-Three parties have to agree: the simulator that knows what really happened, the plain replay in replay.py, and Strata.
+Three parties must agree: the simulator, which knows what really happened, the plain replay in replay.py, and Strata.
 A seed that fails is written to a file by `simulate.py SEED FILE`.
 """
 
@@ -22,8 +22,8 @@ import simulate
 
 FIRST_SEED = 1
 DEFAULT_SEEDS = 320
-EVENTS_COMPARED = 12  # of each device; the ends and the peak come on top
-SPARE_MESSAGES = 5  # of one seed
+EVENTS_COMPARED = 12  # for each device, besides both ends and the peak
+SPARE_MESSAGES = 5  # for one seed
 
 
 def run(*command):
@@ -70,7 +70,7 @@ class Comparison:
     # ---- the control itself ----
 
     def compare_truth(self):
-        """The plain replay has to find what really happened, as long as the recording holds it."""
+        """The plain replay must find what really happened, as far as it was recorded."""
         by_ordinal = {device.ordinal: device for device in self.devices}
         for truth in self.simulation.devices:
             device = by_ordinal.get(truth.ordinal)
@@ -129,7 +129,7 @@ class Comparison:
 
     @staticmethod
     def names(groups, top):
-        """(bytes, base name of the file, line, function) by either party."""
+        """(bytes, base name of the file, line, function) of the groups of either party."""
         wanted = []
         for nbytes, _, frame in groups:
             if frame is None:
@@ -139,7 +139,7 @@ class Comparison:
             base = file.replace("\\", "/").rsplit("/", 1)[-1]
             if base.endswith(".py"):
                 wanted.append((nbytes, f"{base}:{line} {name}" if line else f"{base} {name}"))
-            else:  # of C++ the function alone, without types; the simulated frames have no line
+            else:  # for C++ only the function, without types; the simulated frames have no line
                 wanted.append((nbytes, re.sub(r"^(?:\S+ )?(.*?)(?:<.*>)?\(.*\)$", r"\1", name)))
         return wanted, [(each["bytes"], each["site"]) for each in top]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reports and pictures against golden files, and options of the report.
+"""Compares reports and pictures with golden files, and tests the report's options.
 
     STRATA=path/to/strata report_test.py             runs the tests
     STRATA=path/to/strata report_test.py --refresh   writes tests/golden/ anew; look at what changed before you commit it
@@ -20,7 +20,7 @@ from report_case import CORPUS, HERE, SAMPLES, report, run, samples  # noqa: E40
 
 GOLDEN = HERE / "golden"
 
-# Small pictures of what a picture can show: name -> (sample, options)
+# Small pictures of all that a picture can show: {name: (sample, options)}
 PICTURES = {
     "train": ("train", ()),
     "oom_dark": ("oom", ("--theme", "dark", "--at", "oom", "--capacity", "8GiB")),
@@ -37,7 +37,7 @@ def logs():
     return sorted(SAMPLES.glob("log_*.log"))
 
 
-# ---- PNG, as far as ours go: 8 bits, RGB or RGBA or a palette, not interlaced ----
+# ---- a reader of our PNGs: 8 bits, RGB, RGBA or a palette, not interlaced ----
 
 
 class Picture:
@@ -97,7 +97,7 @@ class Picture:
 
 
 def pictures_differ(golden, got, named=False):
-    """A sentence, or None. Where the plot has names in it, it is compared as text is."""
+    """The difference as a sentence, or None. A plot with names in it is compared with the tolerance for text."""
     if (golden.width, golden.height, golden.plot()) != (got.width, got.height, got.plot()):
         return f"size or plot: {golden.width}x{golden.height} {golden.plot()}, {got.width}x{got.height} {got.plot()}"
     x, y, width, height = golden.plot()
@@ -118,7 +118,7 @@ def pictures_differ(golden, got, named=False):
 
 
 def draw(sample, options, names=False):
-    """Golden plots have no names: letters differ from one version of FreeType to the next."""
+    """Golden plots have no names, because letters differ between versions of FreeType."""
     return run("png", *([] if names else ["--no-names"]), *PICTURE_SIZE, *options, "-q", SAMPLES / f"{sample}.pickle", "-o", "-").stdout
 
 
@@ -170,7 +170,7 @@ class GoldenFiles(unittest.TestCase):
 
 
 def churn(live, allocations):
-    """A recording in which everything changes at once: no two columns of its picture have much in common."""
+    """A recording in which everything changes at each event, so that no two columns of its picture are alike."""
     dice = random.Random(1)
     sites = [[{"filename": f"/home/u/bucket_{i}.py", "name": "insert", "line": i}] for i in range(1000)]
     events, alive = [], []
@@ -195,21 +195,21 @@ class LargePictures(unittest.TestCase):
                     picture = Picture(data)
                     self.assertLess(len(data), 1_000_000)
                     self.assertEqual(colors, picture.palette and len(picture.palette))
-                    # what is written around the plot is still there: its ground, and ink far from it
+                    # the labels around the plot still exist: their ground, and ink that differs from it
                     ground, middle = picture.rows[0][:3], picture.rows[30]
                     self.assertEqual(theme == "dark", ground[0] < 128)
                     self.assertGreater(max(abs(value - ground[0]) for value in middle), 100)
 
 
 class Readme(unittest.TestCase):
-    """What it shows is what the program makes today."""
+    """The README shows what the program prints today."""
 
     def test_the_excerpt(self):
         readme = (HERE.parent / "README.md").read_text("utf-8").split("\n")
         first = readme.index("    OOM")
         excerpt = [line[4:] for line in readme[first : readme.index("", first + 18)] if line]
         golden = iter((GOLDEN / "oom.txt").read_text("utf-8").split("\n"))
-        for line in excerpt:  # in this order; what is too wide for the README is cut off
+        for line in excerpt:  # in this order; the README cuts off lines that are too wide
             self.assertTrue(any(each.startswith(line) for each in golden), line)
         self.assertGreater(len(excerpt), 10)
 
@@ -264,7 +264,7 @@ class Options(unittest.TestCase):
         wanted = self.categories("--rules", rules)
         self.assertEqual({"input", "other"}, set(wanted))
         run("html", "--rules", rules, "-o", page, sample)
-        device = report(page)["devices"][0]  # what the page carries
+        device = report(page)["devices"][0]  # the categories that the page stores
         self.assertEqual(wanted, {each["category"]: each["bytes"] for each in device["categories_at_peak"]})
         self.assertFalse(device["categories_inferred"])
         run("batch", "--rules", rules, "-o", self.folder / "batch", sample)
@@ -319,7 +319,7 @@ class Options(unittest.TestCase):
             self.assertNotIn("/home/", text)
         page = self.folder / "page.html"
         run("html", "--redact", "-o", page, sample)
-        again = json.dumps(report(page, "--top", "0"))  # what the page carries
+        again = json.dumps(report(page, "--top", "0"))  # the texts that the page stores
         self.assertNotIn("/home/", again)
         self.assertIn("site-packages/torch/nn/modules/module.py", again)
 

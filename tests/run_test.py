@@ -1,4 +1,5 @@
-"""`strata run`: what it records, passes on and explains, with a stand-in for torch (stand_in_torch/)."""
+"""`strata run`: its recordings, the exit codes and signals that it passes on, and its messages; with a stand-in for
+torch (stand_in_torch/)."""
 
 import glob
 import json
@@ -34,7 +35,7 @@ def run_out():
 
 
 def pythons():
-    """Every Python from 3.8 on that is at hand."""
+    """Every installed Python from 3.8 on."""
     found = {sys.executable}
     found.update(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
     found.update(filter(None, (shutil.which(f"python3.{minor}") for minor in range(8, 20))))
@@ -117,9 +118,10 @@ class Recorder(RunCase):
         self.assertEqual(result.stdout, b"False\n")
 
     def test_processes_that_run_elsewhere(self):
-        """As those of srun, which are the children of another: they are recorded, and it is said that nobody watched them."""
+        """Processes like srun's, which are children of another program: they are recorded, and a message says that
+        nobody watched them."""
         self.write("train.py", (TRAIN + "train(6)").encode())
-        # Started by us on behalf of the command, with its environment.
+        # The test starts the process for the command, with its environment.
         ask = "import json, os, time; json.dump(dict(os.environ), open('asked.part', 'w')); os.rename('asked.part', 'asked')\n"
         ask += "while not os.path.exists('answered'): time.sleep(0.01)"
         run = self.start("run", "--out", "d", "--no-report", "--", sys.executable, "-c", ask, env=self.environment(RANK="0"))
@@ -207,7 +209,7 @@ sys.exit(max(rank.wait() for rank in ranks))
 """
 
     def launchers(self):
-        """Stand-ins that set what the real ones set, and the real one where it is."""
+        """Stand-ins that set the variables that real launchers set, and the real launcher if it is installed."""
         for name, variable in (("mpirun", "OMPI_COMM_WORLD_RANK"), ("srun", "SLURM_PROCID")):
             path = self.path / name
             path.write_text(self.LAUNCHER.format(python=sys.executable, name=variable))
@@ -229,23 +231,25 @@ sys.exit(max(rank.wait() for rank in ranks))
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                     self.assertEqual(done.returncode, 7, done.stderr)
                     self.assertEqual(self.dumps(), wanted)
-                    # The dumps that a log names are those of the processes that it watched.
+                    # A log names the dumps of the processes that it watched.
                     logs = [log.read_text() for log in (self.path / "d").glob("host*.log")]
                     self.assertEqual(len(logs) > 1, command[0] != STRATA)
                     self.assertEqual(sorted(re.findall("strata-dump (.*)", "".join(logs))), wanted)
 
     def test_torchrun(self):
-        """The launcher of Debian's torch, its workers with ours: recorded by the rank that it gives them."""
+        """The launcher of Debian's torch, with workers that use the stand-in; dumps are named by the rank that it gives
+        them."""
         if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed.run"], capture_output=True, check=False).returncode:
             self.skipTest("Debian's python3-torch is not here")
         self.write("train.py", (f"import sys; sys.path.insert(0, {str(STAND_IN)!r})\n" + TRAIN + "train(6)").encode())
         self.expect(0, "run", "--out", "d", "--no-report", "--", "/usr/bin/python3", "-m", "torch.distributed.run",
-                    "--standalone", "--nproc_per_node", "2", "--redirects", "1", "--tee", "1", "--log_dir", "logs",  # of none it makes nothing under Python 3.11
+                    # Without --redirects the launcher writes nothing under Python 3.11.
+                    "--standalone", "--nproc_per_node", "2", "--redirects", "1", "--tee", "1", "--log_dir", "logs",
                     "train.py", env=self.environment(PYTHONPATH=""))
         self.assertEqual(self.dumps(), [f"rank{rank}_{why}.pickle" for rank in range(2) for why in ("exit", "steps")])
 
     def test_strata_itself_is_killed(self):
-        """The program goes on and its dumps are written; the next run in the folder makes pages of all."""
+        """If strata is killed, the program goes on and writes its dumps; the next run in the folder makes the pages."""
         self.write("train.py", (TRAIN + "train(6); print('ready', flush=True); sys.stdin.read(); train(1); print('over')").encode())
         process = self.start("run", "--out", "d", "--", sys.executable, "train.py", stdin=subprocess.PIPE,
                              env=self.environment(RANK="0"))
@@ -277,7 +281,8 @@ sys.exit(max(rank.wait() for rank in ranks))
         self.assertLessEqual({"block5.pickle", "oom.pickle"}, set(self.files()))
 
     def test_threads(self):
-        """Steps in one thread, memory that runs out in two others, a dump by signal in between: every dump is whole."""
+        """Steps in one thread, two others that run out of memory, and a dump by signal in between: every dump is
+        complete."""
         self.record(0, "import threading, signal, time\nall = [threading.Thread(target=work) for work in (lambda: train(9), run_out, run_out)]\n"
                     "train(1); [one.start() for one in all]; os.kill(os.getpid(), signal.SIGUSR2); [one.join() for one in all]\n"
                     "while not os.path.exists('d/rank0_signal.pickle'): time.sleep(0.01)", "--no-report", RANK="0")
@@ -286,7 +291,7 @@ sys.exit(max(rank.wait() for rank in ranks))
             self.assertIn("device_traces", self.load(name))
 
     def test_ended_by_a_signal(self):
-        """Nothing half-written is left, and what was dumped before is there."""
+        """A signal leaves no partial file, and earlier dumps stay."""
         for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGABRT):
             with self.subTest(number):
                 shutil.rmtree(self.path / "d", ignore_errors=True)
@@ -299,7 +304,7 @@ sys.exit(max(rank.wait() for rank in ranks))
         self.assertEqual(self.dumps(), ["rank0_exit.pickle", "rank0_steps.pickle"])
 
     def test_torch_of_debian(self):
-        """1.13 for processors: it runs as without us, and one line says why nothing is recorded."""
+        """Torch 1.13 without a GPU runs as it does without strata, and one line says why nothing is recorded."""
         ask = subprocess.run(["/usr/bin/python3", "-c", "import torch; print(torch.__version__)"], capture_output=True, check=False)
         if not ask.stdout.startswith(b"1."):
             self.skipTest("Debian's python3-torch is not here")
@@ -320,7 +325,7 @@ class Watcher(RunCase):
                            env=self.environment(**more))
 
     def group(self, **values):
-        """A control group made of files."""
+        """A stand-in for a control group, made of files."""
         folder = self.path / "group"
         folder.mkdir()
         for name, text in {"current": "1000000", "peak": str(7 * MIB), "max": str(8 * MIB),
@@ -343,7 +348,7 @@ class Watcher(RunCase):
             done = subprocess.run([STRATA, "run", "--no-report", "-q", "--", "sh", "-c", "cat; echo err >&2; exec 3>&1; echo three >&3"],
                                   cwd=self.path, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
         self.assertEqual((done.stdout, done.stderr), (data + b"three\n", b"err\n"))
-        for ignored in ("PIPE INT USR1", "XFSZ HUP TSTP"):  # what a signal does, and which wait, is as without us
+        for ignored in ("PIPE INT USR1", "XFSZ HUP TSTP"):  # signals are handled and blocked as they are without strata
             ask = ["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"]
             run, read = [STRATA, "run", "--no-report", "-q", "--"], ["grep", "^Sig[BIC]", "/proc/self/status"]
             said = [subprocess.run(command, cwd=self.path, stdout=subprocess.PIPE, check=True).stdout
@@ -351,7 +356,7 @@ class Watcher(RunCase):
             self.assertEqual(said[0], said[1])
 
     def test_on_a_terminal(self):
-        """The program reads from it, and its Ctrl-C comes once, as without us."""
+        """The program can read from the terminal, and gets Ctrl-C once, as it does without strata."""
         program = ("import signal, sys, time\nheard = []\nsignal.signal(2, lambda *_: heard.append(1))\n"
                    "print(sys.stdin.isatty(), input(), flush=True)\n"
                    "while not heard: time.sleep(0.01)\n"
@@ -395,7 +400,7 @@ class Watcher(RunCase):
         self.assertEqual(report["devices"][0]["levels"]["host"]["peak_bytes"], 4 * MIB)
 
     def library(self, total):
-        """A library that answers as NVIDIA's does: two devices, whose use rises at every look."""
+        """A stand-in for NVIDIA's library: two devices, whose use rises with every query."""
         self.write("nvml.c", b"""
 struct memory { unsigned long long total, free, used; };
 int nvmlInit_v2(void) { return %d; }
@@ -443,7 +448,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
                        "kill -KILL $$", "--no-report", says="limit of the cgroup: 7 MiB of 8 MiB", STRATA_CGROUP=str(folder))
 
     def real_group(self):
-        """A control group of the kernel's, of 64 MiB; None: this machine allows none."""
+        """A real control group with a limit of 64 MiB; None: this machine does not allow one."""
         for mount, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
             group = pathlib.Path(mount) / f"strata-test-{os.getpid()}"
             try:
@@ -461,7 +466,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
         if group is None:
             self.skipTest("no control group can be made here")
         eater = "import time\nheld = []\nwhile True: held.append(bytearray(b'x' * (1 << 20))); time.sleep(0.01)"
-        for _ in range(5):  # now and then the kernel, which kills the largest first, kills what watches it too
+        for _ in range(5):  # sometimes the kernel kills the watching process too
             done = subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec \"$@\"", "sh", STRATA, "run", "--every", "0.05",
                                    "--no-report", "--", sys.executable, "-c", eater], cwd=self.path, stderr=subprocess.PIPE, check=False)
             if done.returncode != -signal.SIGKILL:
@@ -482,7 +487,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
         self.run_shell(137, "kill -KILL $$", "--no-report", says="from outside", STRATA_CGROUP=self.group())
 
     def test_a_limit_of_address_space_is_named(self):
-        """Memory is eaten until the limit refuses it; the program waits there, so that it is seen."""
+        """The program takes memory until the limit refuses it, and then waits, so that the watcher sees it."""
         eater = ("import resource, time\nresource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\nheld = []\n"
                  "try:\n    while True: held.append(bytearray(8 << 20))\n"
                  "except MemoryError:\n    time.sleep(1)\n    raise\n")

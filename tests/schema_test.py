@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Validates every JSON output against its schema in docs/schema (Draft 2020-12, closed), by the package jsonschema: over the samples,
-recordings that no program writes, and the corpus (STRATA_CORPUS). Each schema must also refuse wrong documents.
+"""Validates every JSON output against its schema in docs/schema (Draft 2020-12, closed) with the package jsonschema:
+for the samples, for recordings that no program writes, and for the corpus (STRATA_CORPUS). Each schema must also refuse
+wrong documents.
 
     STRATA=path/to/strata schema_test.py
 """
@@ -29,7 +30,7 @@ HOSTILE = 24  # recordings
 
 
 def run(*words, codes=(0,)):
-    # Where CI is set, no baseline is made.
+    # With CI set, check does not write a baseline.
     env = {name: value for name, value in os.environ.items() if name != "CI"}
     done = subprocess.run([str(STRATA), *map(str, words)], capture_output=True, timeout=300, env=env)
     if done.returncode not in codes:
@@ -56,7 +57,7 @@ def corpus():
 
 
 def answers_of(path, refusals=(0,)):
-    """What the verbs say of one recording: [(schema, words, document)]."""
+    """[(schema, words, document)] of all verbs for one recording."""
     asked = [("report", ("report", "--json", path)),
              ("report", ("report", "--json", "--filter", "size:>1MiB", "--group", "stack", path)),
              ("report", ("report", "--json", "--group", "module", path)),
@@ -70,7 +71,7 @@ def answers_of(path, refusals=(0,)):
 
 
 def objects(schema, path="#"):
-    """Every part of a schema that describes an object: (where, it)."""
+    """Yields (path, part) for every part of a schema that describes an object."""
     if isinstance(schema, dict):
         if "properties" in schema and schema.get("type") is not None and "object" in schema["type"]:
             yield path, schema
@@ -82,7 +83,7 @@ def objects(schema, path="#"):
 
 
 def places(document, path=()):
-    """Every object of a document whose keys are not names of things: its path, and it."""
+    """Yields (path, object) for every object of a document whose keys are fixed."""
     if isinstance(document, dict):
         if path and path[-1] not in ("reason", "categories", "sites", "files") or isinstance(document.get("schema"), int):
             yield path, document
@@ -137,8 +138,8 @@ class Schemas(unittest.TestCase):
                     self.assertTrue(part.get("required"), f"{name}.json {where}")
 
     def test_others_are_refused(self):
-        """An unknown key anywhere, or a known one of the wrong type: the schema says no. Objects with the same keys at the same
-        place of one schema, whatever their row, are one."""
+        """The schema refuses an unknown key anywhere, and a known one of the wrong type. Objects with the same keys at
+        the same place of a schema are tried once, whatever their row."""
         seen = set()
         for name, _, document in answers_of(SAMPLES / "oom.pickle") + answers_of(SAMPLES / "log_server_vllm.log"):
             for path, place in places(document):
@@ -170,7 +171,7 @@ class Schemas(unittest.TestCase):
                     self.hold_all(path, (0, 1))
 
     def test_options(self):
-        """What only some options show."""
+        """Parts that only some options show."""
         train, oom, leak = (SAMPLES / f"{name}.pickle" for name in ("train", "oom", "leak_graph"))
         for name, *words in (
                 ("whatif", "whatif", "--json", "--gpu", "8GiB", "--budget", "--set", "max_split_size_mb=128", oom),
@@ -201,7 +202,7 @@ class Schemas(unittest.TestCase):
             self.hold("check", answer(*words, "--format", "json", codes=(0, 3)), words)
 
     def test_brief(self):
-        """One screen, and the report's own words and figures."""
+        """--brief fits on one screen and has the report's words and figures."""
         for path in samples():
             data = run("report", "--brief", path)
             self.assertLessEqual(len(data), 4096, path)
@@ -223,7 +224,7 @@ class Schemas(unittest.TestCase):
             self.assertEqual(len(brief["devices"]) + brief["devices_left_out"], len(whole["devices"]), path)
 
     def test_brief_has_the_plans_first_lines(self):
-        """As strata plan prints them: after running out of memory and for a device that is named, and then only."""
+        """--brief has strata plan's first lines only after an out-of-memory event or for a named device."""
         for name, words in (("oom", ()), ("oom", ("--gpu", "6GiB")), ("oom", ("--gpu", "1GiB")), ("train", ("--gpu", "7GiB")), ("train", ())):
             path = SAMPLES / f"{name}.pickle"
             data = run("report", "--brief", *words, path)

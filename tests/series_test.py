@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Series: several dumps of one process as one recording, against a plain replay of the union of their events.
+"""Series: several dumps of one process as one recording, compared with a plain replay of the union of their events.
 
     STRATA=path/to/strata series_test.py
 """
@@ -29,14 +29,14 @@ def snapshot_of(name):
 
 
 def live_at(snapshot, event):
-    """What a plain replay finds in use after so many events of device 0: {address: (bytes, frames)}."""
+    """{address: (bytes, frames)} in use after `event` events of device 0, from a plain replay."""
     device = replay.devices_of(snapshot)[0]
     return {allocation.address: (allocation.size, allocation.frames) for allocation in device.allocations if allocation.birth <= event < allocation.death}
 
 
 def dump_at(snapshot, event, window):
-    """The dump that would have been written after so many events, by a buffer of so many entries: the last segments are made
-    of what was in use then."""
+    """The dump that would have been written after `event` events with a buffer of `window` entries. Its segments are
+    made from the blocks in use then."""
     trace = snapshot["device_traces"][0]
     if event == len(trace):
         segments = copy.deepcopy(snapshot["segments"])
@@ -88,7 +88,7 @@ class SeriesTest(unittest.TestCase):
                          {(g["site"], g["bytes"], g["count"]) for g in wanted["top_at_peak"]})
 
     def assert_series(self, found, snapshot, events):
-        """What stayed, came and went, from plain states."""
+        """Compares the bytes that stayed, came and went with plain states."""
         states = [{(a, size) for a, (size, _) in live_at(snapshot, e).items()} for e in events]
         for i, row in enumerate(found["series"]):
             self.assertEqual(row["file"], f"dump{i}.pickle")
@@ -137,7 +137,7 @@ class SeriesTest(unittest.TestCase):
         n = len(snapshot["device_traces"][0])
         events = [700, 1500, n]
         dumps = [dump_at(snapshot, e, 0) for e in events]
-        for traces in ([[]], []):  # include_traces=False leaves them out
+        for traces in ([[]], []):  # include_traces=False leaves out the traces
             for dump in dumps:
                 dump["device_traces"] = traces
             found = self.report(self.write(dumps))

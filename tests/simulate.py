@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A random simulator of PyTorch's caching allocator that knows the truth.
+"""A random simulator of PyTorch's caching allocator; it knows the truth about its runs.
 
 It runs a small model of the allocator (segments, blocks, streams, frees that wait for another stream), records what
 `_record_memory_history` would record, and notes when every allocation truly begins and ends. So a reader of the snapshot can be
 compared with what really happened, not only with another reader.
 
-    simulate.py SEED FILE [FIELD=VALUE...]     writes the snapshot of a seed, with fields of Settings set (as JSON);
-                                               prints what is special about it
+    simulate.py SEED FILE [FIELD=VALUE...] writes the snapshot of a seed, with fields of Settings set (as JSON); prints
+    its special settings
 
 The same seed gives the same bytes with the same version of Python.
 """
@@ -60,7 +60,7 @@ class Region:
 
 @dataclasses.dataclass
 class TrueAllocation:
-    """Counted in events written so far, those that the ring buffer has dropped included."""
+    """The life of an allocation, counted in events written, including those that the ring buffer has dropped."""
 
     address: int
     size: int
@@ -80,7 +80,7 @@ class Settings:
     record_after: int = 0  # steps before recording starts
     cross_stream: float = 0.2
     skipped: tuple = ()  # actions that are not recorded
-    lost: float = 0.0  # share of events that vanish: the truth is then unknown
+    lost: float = 0.0  # share of events that vanish; the truth is then unknown
     races: bool = False  # the final segments are a little newer than the trace
     expandable: bool = False
     high_addresses: bool = False
@@ -167,7 +167,7 @@ def make_frame(rng, place, line):
 
 
 class Stacks:
-    """Stacks as PyTorch hands them out: one list per captured traceback, one dict per place in the code."""
+    """Stacks as PyTorch makes them: one list for each captured traceback, one dict for each place in the code."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -182,20 +182,20 @@ class Stacks:
         """Frames, innermost first."""
         rng = self.rng
         inner = [rng.choice(self.other) for _ in range(rng.randint(0, 5))]
-        if rng.random() < 0.15:  # no line of the user's at all
+        if rng.random() < 0.15:  # no frame of the user's code at all
             return inner
         outer = [rng.choice(self.user + self.other) for _ in range(rng.choice((0, 1, 3, 8, 60)))]
         return inner + [rng.choice(self.user)] + outer
 
     def pick(self):
-        """A stack as a list of its own or one that was seen before."""
+        """A new stack, or one that was used before."""
         frames = self.rng.choice(self.stacks)
         return list(frames) if self.rng.random() < 0.5 else frames
 
 
 def site_of(frames):
-    """The frame of a simulated stack that a person would name, or None: the innermost one of the user's, else the
-    innermost of Python, else the innermost that is neither plumbing nor noise, else plumbing, else the innermost."""
+    """The frame of a simulated stack that a person would name, or None: the innermost of the user's code, else of
+    Python, else the innermost that is neither plumbing nor noise, else plumbing, else the innermost."""
     for places in (USER_FRAMES, LIBRARY_FRAMES, NATIVE_FRAMES, PLUMBING_FRAMES, NOISE_FRAMES):
         for frame in frames:
             if (frame["filename"], frame["name"]) in places:
@@ -220,8 +220,9 @@ class SimulatedDevice:
         self.waiting = []  # blocks whose free waits for another stream
         self.allocations = []
         self.ring = collections.deque(maxlen=settings.ring)
-        self.reserved_after = collections.deque(maxlen=settings.ring and settings.ring + 1)  # from before the first on
-        self.n_written = 0  # by the recorder, also what the ring has dropped
+        # From before the first event on.
+        self.reserved_after = collections.deque(maxlen=settings.ring and settings.ring + 1)
+        self.n_written = 0  # events written, including those that the ring has dropped
         self.recording = False
         self.clock = 1_700_000_000_000_000
         self.oom_free = []  # (sum, largest, number) of the free blocks at each out-of-memory event that was recorded
@@ -270,7 +271,7 @@ class SimulatedDevice:
         return best
 
     def grow(self, rounded, stream, pool, small, frames):
-        """A new segment, or more of an expandable one. False: the device is full."""
+        """Makes a new segment or extends an expandable one. False: the device is full."""
         unit = SMALL_SEGMENT if small else LARGE_SEGMENT
         size = unit if rounded < unit // 2 else (rounded + (2 << 20) - 1) // (2 << 20) * (2 << 20)
         if self.reserved() + size > self.capacity:
@@ -354,7 +355,7 @@ class SimulatedDevice:
         used = self.used()
         if not used:
             return
-        # Mostly what is youngest, sometimes anything: as programs do.
+        # Frees mostly the youngest, sometimes any, as programs do.
         if self.rng.random() < 0.6:
             region, block = max(used, key=lambda pair: pair[1].allocation.birth)
         else:
@@ -411,7 +412,7 @@ class SimulatedDevice:
             for _ in range(self.rng.randint(1, 10)):
                 self.step()
 
-    # -- what the snapshot says --
+    # -- the snapshot --
 
     def segments(self):
         return [segment for region in self.regions for segment in self.segments_of(region)]
@@ -454,7 +455,7 @@ class SimulatedDevice:
     # -- the truth --
 
     def true_alive(self, moment):
-        """Sorted (address, size) of what is really in use at a moment of the events that are left."""
+        """Sorted (address, size) that are really in use at a moment of the remaining events."""
         return sorted((allocation.address, allocation.size) for allocation in self.allocations_at(moment))
 
     def allocations_at(self, moment):
@@ -465,8 +466,8 @@ class SimulatedDevice:
         return self.settings.exact() and "segment_alloc" not in self.settings.skipped
 
     def is_gone(self, allocation, now):
-        """An allocation ends with its completed free. Where completions are not recorded, with the request of a free that was
-        completed later on."""
+        """An allocation ends with its completed free; if completions are not recorded, with the request of a free that
+        was completed later."""
         if allocation.completed is None:
             return False
         end = allocation.requested if "free_completed" in self.settings.skipped else allocation.completed
@@ -497,7 +498,7 @@ class Simulation:
         return snapshot
 
     def annotations(self):
-        """One step after the other, with partners missing now and then."""
+        """Annotations of successive steps; sometimes a begin or an end is missing."""
         rng = random.Random(f"annotations {self.settings.seed}")
         time = 1_700_000_000_000_000
         records = []

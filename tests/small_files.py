@@ -1,5 +1,5 @@
-"""Makes small files that expand to much: opcodes that refer to one text, list or frame again and again, and files with many of two
-things at once. small_files_test.py says what each may cost."""
+"""Makes small files that expand enormously: opcodes that refer to one text, list or frame again and again, and files
+with many of two things at once. small_files_test.py limits the cost of each."""
 
 import functools
 import json
@@ -10,7 +10,7 @@ EMPTY_DICT, EMPTY_LIST, MARK, APPEND, APPENDS, SETITEM, SETITEMS, STOP = b"}", b
 
 
 class Pickle:
-    """Writes opcodes; what has a name is written once and referred to from then on."""
+    """Writes opcodes. Named values are written once and then referred to."""
 
     def __init__(self):
         self.out, self.memo = bytearray(b"\x80\x04"), {}
@@ -25,7 +25,7 @@ class Pickle:
         return self.raw(b"h" + bytes([index]) if index < 256 else b"j" + struct.pack("<I", index))
 
     def keep(self, name):
-        """The top of the stack is `name` from now on."""
+        """Names the top of the stack."""
         self.memo[name] = len(self.memo)
         index = self.memo[name]
         return self.raw(b"q" + bytes([index]) if index < 256 else b"r" + struct.pack("<I", index))
@@ -44,7 +44,7 @@ class Pickle:
         return b"J" + struct.pack("<i", value) if value < 1 << 31 else b"\x8a\x08" + struct.pack("<q", value)
 
     def list(self, count, item):
-        """A list of `count` that item(i) writes."""
+        """A list of `count` elements, each written by item(i)."""
         self.raw(EMPTY_LIST, MARK)
         for i in range(count):
             item(i)
@@ -76,7 +76,7 @@ def forward_frames_again(n_events, n_chunks, chunk):
 
 
 def forward_frames_anew(n_events, n_chunks, chunk):
-    """Every event has a list of its own, no two of which say the same."""
+    """Every event has a list of its own, all with different content."""
     pickle = Pickle()
 
     def item(i, at):
@@ -86,7 +86,7 @@ def forward_frames_anew(n_events, n_chunks, chunk):
 
 
 def forward_frames_alike(n_events, n_chunks, chunk):
-    """Every event has a list of its own, and all of them say the same."""
+    """Every event has a list of its own, all with the same content."""
     pickle = Pickle()
     return pickle.snapshot(n_events, lambda i: pickle.event(i, lambda: (
         pickle.text("forward_frames"), pickle.list(n_chunks, lambda _: pickle.text(chunk)))))
@@ -154,9 +154,9 @@ def frames_one_by_one(n_frames):
     return pickle.snapshot(1, lambda i: pickle.event(i, lambda: (pickle.text("frames"), stack())))
 
 
-@functools.cache  # two tests take the same
+@functools.cache  # two tests use the same file
 def devices_and_sites(n_devices, n_sites):
-    """Every device has an event at each of so many call sites of its own."""
+    """Every device has an event at each of its own `n_sites` call sites."""
     pickle = Pickle()
 
     def site(name):
@@ -168,7 +168,7 @@ def devices_and_sites(n_devices, n_sites):
 
 
 def streams_and_segments(count):
-    """So many streams, each with a segment of its own and an allocation that is freed but for every third."""
+    """`count` streams, each with a segment and an allocation of its own; two of three allocations are freed."""
     pickle = Pickle().raw(EMPTY_DICT, MARK)
 
     def place(i, key, size):
@@ -190,7 +190,7 @@ def streams_and_segments(count):
 
 
 def rubbish(element, count, in_json=False):
-    """A list of `count` elements that mean nothing, where events should be: in batches of a thousand, as picklers write them."""
+    """A list of `count` meaningless elements in place of events, in batches of a thousand, as picklers write them."""
     if in_json:
         return b'{"segments":[],"device_traces":[[' + (element + b",") * (count - 1) + element + b"]]}"
     pickle = Pickle().raw(EMPTY_DICT, MARK).text("segments").raw(EMPTY_LIST).text("device_traces").raw(EMPTY_LIST, EMPTY_LIST)
@@ -198,7 +198,7 @@ def rubbish(element, count, in_json=False):
 
 
 def phases_and_allocations(count):
-    """Nothing is freed, and each allocation is of another phase than the one before."""
+    """Nothing is freed, and each allocation has a phase of its own."""
     forward = [{"filename": "/u/model.py", "line": 3, "name": "forward"}, {"filename": "/u/train.py", "line": 9, "name": "step"}]
     backward = [{"filename": "??", "line": 0, "name": "torch::autograd::Engine::evaluate_function"},
                 {"filename": "??", "line": 0, "name": "MulBackward0"}]
@@ -250,7 +250,7 @@ def memory(device, ts, address, size, total):
 
 
 def spans_in_spans(count, calls):
-    """Operators one in the other, an allocation in each; with `calls`, each has been called from somewhere else."""
+    """Nested operators with an allocation in each; with `calls`, each has a different caller."""
     rows = []
     for i in range(count):
         span = {"ph": "X", "cat": "cpu_op", "name": f"op{i}", "pid": 1, "tid": 1, "ts": 2 * i, "dur": 4 * (count - i)}
@@ -259,7 +259,7 @@ def spans_in_spans(count, calls):
 
 
 def calls_in_calls(count):
-    """Python functions one in the other, an allocation in each: every stack has all that is outside of it to be called from."""
+    """Nested Python functions with an allocation in each: every stack contains all outer functions."""
     rows = []
     for i in range(count):
         rows += [{"ph": "X", "cat": "python_function", "name": f"f.py({i}): s{i}", "pid": 1, "tid": 1, "ts": 2 * i, "dur": 4 * (count - i)},
@@ -274,8 +274,8 @@ def devices_and_annotations(n_devices, n_annotations):
 
 
 def marks_and_devices(rng):
-    """Steps of a process with what is nested in them, some with gaps in between, and events of two devices, each in a stretch
-    of its own. Answers rows of annotations, and rows of each device."""
+    """Steps of a process with nested annotations, some with gaps in between, and events of two devices, each in its own
+    part of the run. Returns rows of annotations and rows of each device."""
     rows, at = [], 0
     for step in range(rng.randrange(3, 30)):
         length = rng.randrange(20, 200)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Small files that expand to much (small_files.py): memory and work must grow with the file only, and what is left out must be
-reported. A program whose work grows with the square runs into the timeout; a sound one needs a hundredth of it.
+"""Small files that expand enormously (small_files.py): memory and work must grow only with the file, and messages must
+report what is left out. Quadratic work runs into the timeout; linear work needs a hundredth of it.
 
 Environment: STRATA, path of the program (default: build/release/strata).
 """
@@ -24,13 +24,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 HANG_S = 120
 MIB = 1 << 20
-# A program that is started by a large one inherits its highest mark of memory: this one is small. Exit code, message, KiB.
+# A program inherits the memory high-water mark of the process that starts it, so this small one starts it. Prints exit
+# code, message and KiB.
 SMALL_PARENT = """import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, done.stderr.decode())"""
-# How time and memory grow is for the optimised build; to sanitizers fewer of the same texts show as much.
+# The optimised build tests the growth of time and memory; for sanitizers fewer texts suffice.
 MANY = 500 if "asan" in STRATA else 20_000
-MADE_NBYTES = 64 * MIB  # of all texts that are made of references, and ten times the file
+MADE_NBYTES = 64 * MIB  # bytes of all texts that are made of references, besides ten times the file
 
 
 class SmallFilesTest(unittest.TestCase):
@@ -43,7 +44,7 @@ class SmallFilesTest(unittest.TestCase):
         return json.loads(self.answer(*words, **options))
 
     def answer(self, content, most_nbytes, *flags, verb=("report", "--json", "--top", "0")):
-        """The report of a file, with so much memory of the recording."""
+        """The report of a file whose recording may take `most_nbytes`."""
         path = self.folder / "input"
         path.write_bytes(content)
         done = subprocess.run([STRATA, *verb, f"--max-memory={most_nbytes}", *flags, str(path)],
@@ -52,7 +53,7 @@ class SmallFilesTest(unittest.TestCase):
         return done.stdout
 
     def peak(self, content):
-        """Exit code, peak memory in KiB and message where the recording may take all it likes."""
+        """Exit code, peak memory in KiB and message, without a limit for the recording."""
         path = self.folder / "input"
         path.write_bytes(content)
         done = subprocess.run([sys.executable, "-c", SMALL_PARENT, STRATA, "report", "--max-memory=64GiB", str(path)],
@@ -64,13 +65,13 @@ class SmallFilesTest(unittest.TestCase):
         return [row["code"] for row in report["diagnostics"]].count("texts_left_out")
 
     def test_one_list_for_every_event_is_joined_once(self):
-        content = small_files.forward_frames_again(20_000, 200_000, "x" * 1000)  # 200 MB of text: left out
+        content = small_files.forward_frames_again(20_000, 200_000, "x" * 1000)  # 200 MB of text, which are left out
         pickle.loads(content)
         report = self.report(content, 256 * MIB)
         self.assertEqual(1, self.left_out(report))
 
     def test_lists_of_equal_chunks_are_joined_once(self):
-        """5,000 lists, each of its own, of 40 references to 10 KB: joined for each they would be 2 GB."""
+        """5,000 distinct lists of 40 references to 10 KB: joined for each list, the text would take 2 GB."""
         content = small_files.forward_frames_alike(5000, 40, "x" * 10_000)
         pickle.loads(content)
         self.assertEqual(0, self.left_out(self.report(content, 64 * MIB)))
@@ -88,19 +89,19 @@ class SmallFilesTest(unittest.TestCase):
         self.assertEqual(1, self.left_out(self.report(content, 256 * MIB)))
 
     def test_metadata_of_honest_files_is_all_there(self):
-        """What people note is as long as what the file holds of it."""
+        """Metadata that a person recorded is no longer than its text in the file, so none is left out."""
         content = small_files.metadata_anew(20_000, "epoch")
         self.assertEqual(0, self.left_out(self.report(content, 256 * MIB)))
 
     def test_frames_that_come_one_by_one(self):
-        """Protocol 0 appends each frame by itself, and pickles of other protocols a thousand at a time."""
+        """Protocol 0 appends each frame by itself, other protocols a thousand at a time."""
         n_frames = 200_000
         content = small_files.frames_one_by_one(n_frames)
         report = self.report(content, 256 * MIB)
         self.assertEqual([], [row for row in report["diagnostics"] if row["code"] in ("misplaced", "texts_left_out")])
 
     def test_sixty_million_elements_that_mean_nothing(self):
-        """In a .gz they are 60 KB. Each would be a row of forty bytes and more."""
+        """The elements take 60 KB in a .gz. As rows each would take forty bytes or more."""
         self.assert_refused(small_files.rubbish(EMPTY_DICT, 60_000_000))
         for element in (EMPTY_LIST, b")", b"N", b"N\x85", b"}\x94", b"]Na"):
             self.assert_refused(small_files.rubbish(element, 12_000_000))
@@ -111,41 +112,42 @@ class SmallFilesTest(unittest.TestCase):
         code, kib, message = self.peak(content)
         self.assertEqual(1, code, content[-50:])
         self.assertIn("lists and dicts take more than 256 MiB and 10 times the bytes before this one (offset ", message)
-        if "asan" not in STRATA:  # sanitizers keep what was freed
+        if "asan" not in STRATA:  # sanitizers keep freed memory
             self.assertLess(kib, 1 << 20, content[-50:])
 
     def test_a_state_of_blocks_alone_is_worth_its_memory(self):
-        """Two million blocks of 21 bytes: more than 256 MiB, and yet honest."""
+        """Two million blocks of 21 bytes each in the file may take more than 256 MiB, because the file is honest."""
         self.assertEqual((0, "\n"), self.peak(small_files.blocks_alone(2_000_000))[::2])
 
     def test_spans_in_spans(self):
-        """Each of 20,000 has a stack that begins with none of the others: whole, they take 140 times the file."""
+        """20,000 stacks with no common beginning: stored completely, they would take 140 times the file."""
         for calls in (False, True):
             content = small_files.spans_in_spans(20_000, calls)
-            answer = self.answer(content, 20 * len(content))  # up to 122 MB, which Python takes four seconds to read
+            answer = self.answer(content, 20 * len(content))  # a limit of 122 MB, which Python reads in four seconds
             self.assertEqual([b"10240000"], re.findall(rb'^      "peak_bytes": (\d+),$', answer, re.MULTILINE))
             self.assertTrue(answer.endswith(b"\n}\n"))
 
     def test_who_calls_calls_in_calls(self):
-        """Whole, the tree of callers is 140 MB of nodes for a file of 1.7 MB."""
+        """The complete tree of callers would be 140 MB of nodes for a file of 1.7 MB."""
         for count in (5000, 20_000):
             content = small_files.calls_in_calls(count)
             [device] = self.report(content, 20 * len(content), verb=("report", "--json"))["devices"]
             row = device["top_at_peak"][-1]
             line = int(row["site"].rsplit(" s")[1])
-            for outer in range(line - 1, line - 9, -1):  # as many as a report has
+            for outer in range(line - 1, line - 9, -1):  # as many callers as a report shows
                 [row] = row["callers"]
                 self.assertEqual(f"f.py:{outer} s{outer}", row["site"])
 
     def test_streams_cost_what_they_hold(self):
-        """Each of 20,000 streams has one free block: a set that had a leaf of its own for it took 2 KB, in each of some 800 runs."""
+        """Each of 20,000 streams has one free block. A set with a leaf for each block took 2 KB, in each of some 800
+        runs."""
         content = small_files.streams_and_segments(20_000)
         for flags in (("--budget",), ("--gpu=20GiB",)):
             [device] = self.report(content, 32 * MIB, *flags, verb=("whatif", "--json"))["devices"]
             self.assertEqual("exact", device["replay"]["grade"])
 
     def test_annotations_of_all_devices_stand_once(self):
-        """A copy for each device would be 6 GB, and a walk over all of them for each takes minutes."""
+        """A copy of the annotations for each device would take 6 GB, and a walk over all for each device minutes."""
         content = small_files.devices_and_annotations(1000, 100_000)
         devices = self.report(content, 256 * MIB)["devices"]
         self.assertEqual(1000, len(devices))
@@ -162,19 +164,19 @@ class SmallFilesTest(unittest.TestCase):
             self.assertLess(path.with_suffix(".pftrace").stat().st_size, 4 * len(content))
 
     def test_a_long_name_of_all_annotations(self):
-        """A name is looked at again for each annotation that has it: whole, they are 8 GB each time."""
+        """All annotations have one long name. Read again for each, it would be 8 GB each time."""
         content = small_files.annotations_alike(MANY, 1000, "x" * 200_000)
         devices = self.report(content, 64 * MIB)["devices"]
         self.assertEqual({"x" * (16384 - 3) + "\u2026"}, {phase["name"] for phase in devices[0]["phases"]})
 
     def test_a_long_name_is_redacted_once(self):
-        """Once for every frame and context it were 4 GB."""
+        """Redacted again for every frame and context, the name would be 4 GB."""
         for name in ("1" * 200_000, "x" * 200_000, "x" * 16_000 + ".py(1): f", "/" * 200_000):
             content = small_files.names_alike(MANY, name)
             self.assertEqual(1, len(self.report(content, 64 * MIB, "--redact", verb=("report", "--json"))["devices"]))
 
     def test_a_device_costs_what_its_own_frames_cost(self):
-        """Each of 1,024 devices among the 204,800 frames of all takes minutes."""
+        """A search of all 204,800 frames for each of 1,024 devices would take minutes."""
         content = small_files.devices_and_sites(1024, 200)
         devices = self.report(content, 512 * MIB)["devices"]
         self.assertEqual(1024, len(devices))
@@ -183,22 +185,24 @@ class SmallFilesTest(unittest.TestCase):
             self.assertEqual({f"f{number}_{i}.py:1 f{number}_{i}" for i in range(200)}, sites)
 
     def test_plans_of_many_devices_are_made_one_after_the_other(self):
-        """Each has a row for every device: those of 1,024 together took 240 MB, those of a log's 4,000 ranks 3.5 GB."""
+        """Each plan has a row for every device. All plans together took 240 MB for 1,024 devices, and 3.5 GB for a
+        log's 4,000 ranks."""
         content = small_files.devices_and_sites(1024, 2)
         plans = self.report(content, 32 * MIB, verb=("plan", "--json"))["devices"]
         self.assertEqual(list(range(1024)), [plan["device"] for plan in plans])
         self.assertEqual([plans[7]], self.report(content, 32 * MIB, "-d", "7", verb=("plan", "--json"))["devices"])
 
     def test_rules_about_every_phase_look_at_the_allocations_once(self):
-        """100,000 phases, with as many allocations in use at the end: looked at for each, they are five billion."""
+        """100,000 phases and as many allocations in use at the end: a look at all for each phase would be five billion
+        looks."""
         count = 100_000
         rules = [flag for rule in ("site:model.py* at forward > 0", "site:model.py* at backward > 0") for flag in ("--rule", rule)]
         [file] = self.report(small_files.phases_and_allocations(count), 256 * MIB, *rules, verb=("check", "--format", "json"))["files"]
         self.assertEqual([512 * (count // 2 - 1), 512 * (count // 2)], [rule["actual"] for rule in file["rules"]])
 
     def test_a_filter_looks_at_the_frames_of_each_device_alone(self):
-        """Where all 204,800 are looked at for each device, this takes minutes and gigabytes; a number of a frame is the whole
-        recording's where a regular expression has met it."""
+        """A look at all 204,800 frames for each device would take minutes and gigabytes. Regular expressions use the
+        frame numbers of the whole recording."""
         content = small_files.devices_and_sites(1024, 200)
         for words, meets in (("/f[0-9]*_7[.]py/", lambda site: "_7.py" in site), ("_19", lambda site: "_19" in site), ("nobody", lambda site: False)):
             devices = self.report(content, 96 * MIB, "--filter", words)["devices"]
@@ -207,8 +211,8 @@ class SmallFilesTest(unittest.TestCase):
                 self.assertEqual({site for site in sites if meets(site)}, {row["site"] for row in device["top_at_peak"]})
 
     def test_a_device_alone_is_the_device_among_others(self):
-        """Steps, phases, findings and sites are the same whether its frames and annotations stand among others' or not: the
-        control is the file that has this device only."""
+        """A device has the same steps, phases, findings and sites whether its frames and annotations are among others'
+        or not. The control is a file with only this device."""
         for content, singles in self.two_devices():
             for device, single in zip(self.report(content, 256 * MIB)["devices"], singles):
                 if single is not None:
@@ -216,8 +220,8 @@ class SmallFilesTest(unittest.TestCase):
                     self.assertEqual({**alone, "device": 0}, {**device, "device": 0})
 
     def two_devices(self):
-        """Recordings of two devices, with what each of them is alone; None: of a dump's second device, whose frames are not numbered
-        as if it were the first."""
+        """Recordings of two devices, each with the recordings of the single devices; None for a dump's second device,
+        whose frames have other numbers than if it were alone."""
         dumps = [pickle.loads((ROOT / "samples" / name).read_bytes()) for name in ("train.pickle", "oom.pickle")]
         for one, other in (dumps, dumps[::-1]):
             segments = [{**row, "device": number} for number, dump in enumerate((one, other)) for row in dump["segments"]]

@@ -11,7 +11,7 @@
  *         recording) and of the one that ended it (the number of events: none did), and what Strata takes it for
  *     state_dump --blocks FILE DEVICE EVENT...
  *         for each event a line "event E SEGMENTS BLOCKS", a line "segment address bytes small expandable" each, and a line
- *         "block address bytes state requested" each, with sizes as the replay tells them where it is exact
+ *         "block address bytes state requested" each, with sizes from the replay if it is exact
  *     state_dump --measure FILE DEVICE
  *         a line "replay state": milliseconds of processor time of a replay, and of the segments and blocks in the middle
  *     state_dump --memory FILE
@@ -68,7 +68,7 @@ static uint32_t device_index(const struct trace *trace, const char *ordinal) {
     fail("no such device", ordinal);
 }
 
-/* Bytes of all that is alive below an allocation. */
+/* The live bytes below an allocation. */
 static uint64_t offset_of(const struct timeline *timeline, uint32_t moment, uint32_t allocation) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint64_t offset = 0;
@@ -169,7 +169,7 @@ static void dump_held(const struct device_trace *device, const struct held *held
     }
 }
 
-/* As the page replays, whose stretches are longer; the report, in one go. */
+/* Replays in stretches, as the page does (with longer ones). The report replays everything at once. */
 static void replay_in_stretches(struct replay *replay, const struct timeline *timeline, struct arena *arena) {
     enum { STRETCH = 7 };
     struct replay_work *work = replay_begin(replay, timeline->trace, timeline->device, arena);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares Strata's categories with PyTorch's own, of one run that samples/record_cpu.py recorded both ways.
+"""Compares Strata's categories with PyTorch's own, for a run that samples/record_cpu.py recorded in both ways.
 
     STATE_DUMP=path/to/state_dump torch_labels_test.py
 
@@ -23,8 +23,8 @@ CPU = "-1"
 CREATE = 2
 NAMES = ("parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd_detail", "unknown")
 
-# The same thing in other words: what backward makes and drops is autograd's detail for PyTorch; and it calls all that
-# forward computes an activation, while for Strata only what backward still needs is one.
+# Pairs of names for the same thing. PyTorch calls memory that backward makes and drops "autograd detail". It calls
+# everything that forward computes an activation, Strata only what backward still needs.
 SAME = {("autograd_detail", "temporary"), ("activation", "temporary")}
 LEAST_EQUAL, LEAST_SAME, MOST_CONTRADICTED = 0.96, 0.985, 0.005  # shares of bytes times events
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Strata must say of a recording that it cannot be complete or true if it cannot, and must not say so of a sound one.
+"""Strata must say that a recording cannot be complete or true if it cannot, and must not say so of a sound one.
 
     STRATA=path/to/strata [STRATA_CORPUS=folder] trust_test.py
 
@@ -28,7 +28,7 @@ SEGMENT_ACTIONS = {"segment_alloc", "segment_free", "segment_map", "segment_unma
 
 
 def simulated(seed, **fields):
-    """An exact recording of one device, with nothing left out but what `fields` say."""
+    """A complete recording of one device, but for what `fields` leave out."""
     plain = {"n_devices": 1, "ring": simulate.KEEP_ALL, "lost": 0.0, "races": False, "skipped": (), "n_steps": 300}
     return simulate.Simulation(dataclasses.replace(simulate.settings_of(seed), **{**plain, **fields})).snapshot()
 
@@ -62,7 +62,7 @@ class Healthy(TrustTest):
     CODES = {"live_above_reserved", "trailing_bytes", "no_segment_events", "overlapping_older", "unequal_actions"}
 
     def test_nothing_is_said_of_what_is_whole(self):
-        """Also where the buffer was too small or recording began late, which is not a contradiction."""
+        """Also if the buffer was too small or recording began late, which is no contradiction."""
         for seed in SEEDS:
             for fields in ({}, {"ring": 150}, {"record_after": 200}):
                 with self.subTest(seed=seed, fields=fields):
@@ -76,7 +76,7 @@ class Healthy(TrustTest):
 
 class FewAllocations(TrustTest):
     def test_two_of_one_line_are_no_turns(self):
-        """Where nothing but a few allocations came, no loop is concluded from them."""
+        """A few allocations are too little to infer a loop."""
         frames = [{"name": "forward", "filename": "train.py", "line": 41}]
         for count in range(8):
             trace = [{"action": "alloc", "addr": 0x7F0000000000 + (i << 32), "size": (64 + i) << 20, "stream": 0, "time_us": i,
@@ -108,7 +108,7 @@ class Trailing(TrustTest):
                 self.assertEqual(len(other), self.number(r"([\d,]+) bytes\)", message))
 
     def test_two_writers_of_one_file(self):
-        """The longer one's end stays where the shorter one ended."""
+        """If two processes write one file, the end of the longer text remains after the shorter one."""
         shorter, longer = sorted((pickle.dumps(simulated(1)), pickle.dumps(simulated(2))), key=len)
         self.assertIn("trailing_bytes", self.notes(shorter + longer[len(shorter):]))
 
@@ -119,7 +119,7 @@ class Trailing(TrustTest):
 
 class UnequalActions(TrustTest):
     def test_completions_without_requests(self):
-        """Of what was allocated in the recording; CPython's dicts say how many."""
+        """Completions for allocations of the recording; the test counts them in CPython's dicts."""
         for seed in SEEDS[:10]:
             snapshot = simulated(seed)
             events = snapshot["device_traces"][0]
@@ -187,7 +187,7 @@ class NoSegmentEvents(TrustTest):
 
 class LiveAboveReserved(TrustTest):
     def test_moment_and_amount(self):
-        """Segments whose beginning is not recorded: the replay's curves say where live exceeds reserved most."""
+        """Segments whose beginning is not recorded. The replay's curves show where live exceeds reserved most."""
         n_noted = 0
         for seed in SEEDS:
             snapshot = simulated(seed)
@@ -214,7 +214,7 @@ class LiveAboveReserved(TrustTest):
 
 class OverlappingOlder(TrustTest):
     def wanted(self, device):
-        """[do older ones overlap, how many later ones overlap an older one]: every pair is looked at."""
+        """[do older allocations overlap, how many later ones overlap an older one], by a look at every pair."""
         older = [allocation for allocation in device.allocations if allocation.birth == 0 and allocation.size]
         later = [allocation for allocation in device.allocations if allocation.birth and allocation.size]
 

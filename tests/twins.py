@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Simulated runs whose truth is known: a healthy run, and the same run with one fault planted in it.
+"""Simulated runs with known truth: a healthy run, and the same run with one planted fault.
 
     twins.py FAULT FILE [FIELD=VALUE...]     writes the faulty twin of a fault (or, with HEALTHY_shape, a healthy run)
 
 A twin knows what was planted (site, bytes, what the peak would be without it) and what every allocation is for. The
-label of an allocation follows from the script, not from stacks: in which phase it was made and what phases it outlived.
+label of an allocation follows from the script, not from stacks: from the phase in which it was made and the phases that
+it outlived.
 """
 
 import collections
@@ -52,7 +53,7 @@ _OPTIMIZER_INIT = ((TORCH + "optim/adamw.py", "_init_group", 176), (TORCH + "opt
                    (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP
 
 
-ADAPTER = 64  # weights are so many times larger than what is trained beside them
+ADAPTER = 64  # weights are this many times larger than the matrices trained beside them
 
 
 def _in_model(line):
@@ -60,7 +61,7 @@ def _in_model(line):
 
 
 def site_name(name):
-    """How a call site is spelled: the innermost line of the project's own code."""
+    """The report's spelling of a call site: the innermost line of the project's own code."""
     path, function, line = next(place for place in SITES[name] if place[0].startswith(PROJECT))
     return f"{path.rsplit('/', 1)[1]}:{line} {function}"
 
@@ -70,7 +71,7 @@ def site_name(name):
 
 @dataclasses.dataclass
 class Twin:
-    """What is played."""
+    """The parameters of a run."""
 
     fault: str = None  # None: a healthy shape
     shape: str = "plain"
@@ -80,7 +81,7 @@ class Twin:
     annotations: str = "profiler"  # profiler, optimizer or none
     layers: int = 2
     width: int = 256
-    rows: int = 2  # batch size: with few rows the peak is in the optimizer, with many where the loss is
+    rows: int = 2  # batch size: with few rows the peak is in the optimizer, with many at the loss
     seed: int = 1
 
     def words(self):
@@ -90,7 +91,7 @@ class Twin:
 
 
 class Labelled(Training):
-    """A training loop that tells its ledger which phase it is in."""
+    """A training loop that tells its ledger the current phase."""
 
     def _load(self):
         with self.world.phase("load"), self.world.acting("parameter"):
@@ -140,7 +141,7 @@ class Script(Labelled):
         return self.twin.fault in names
 
     def unit(self):
-        """Bytes of a tensor that matters in this run: a few hundredths of its peak."""
+        """The size of a tensor that matters in this run: a few hundredths of its peak."""
         return max(3 * MIB, 8 * sum(block.requested for block in self.parameters.values()) // 100) + 4 * self.twin.seed
 
     def rows_now(self):
@@ -156,7 +157,7 @@ class Script(Labelled):
 
     def plant(self, block):
         allocation = self.world.allocation_of(block)
-        # Nobody's book says what a forgotten tensor is for; only that it is none of what the optimizer or backward made.
+        # The category of a forgotten tensor is unknown, but it is none that the optimizer or backward makes.
         allocation.role = "|".join(sorted(KEPT_BY_HOST))
         self.world.planted.append(allocation)
 
@@ -164,13 +165,13 @@ class Script(Labelled):
         self.world.free(block, self.world.stacks.free(SITES[name]))
 
     def keep(self, name, nbytes):
-        """Kept for good, or healthily let go at the end of the step."""
+        """Makes a tensor that is kept for good; in a healthy run it is freed at the end of the step."""
         block = self.make(name, nbytes)
         if not self.faulty:
             self.until_end.append((block, name))
 
     def replace(self, key, name, nbytes, planted):
-        """As torch.cat does: the new one is there before the old one goes."""
+        """Replaces a tensor as torch.cat does: makes the new one before it frees the old one."""
         old = self.buffer.get(key)
         self.buffer[key] = self.make(name, nbytes, planted)
         if old:
@@ -210,7 +211,7 @@ class Script(Labelled):
             self.end_of_step()
 
     def take_batch(self):
-        """With a loader that works ahead on a stream of its own, what it made while the last step ran."""
+        """The batch of a step. A loader that works ahead on its own stream has made it during the last step."""
         if self.twin.shape != "prefetch":
             return super().take_batch()
         ready, self.ahead = self.ahead or self._prefetch(), None
@@ -242,14 +243,14 @@ class Script(Labelled):
             self.until_end.append((new, "result"))
             return
         if self.previous_result:
-            if self.twin.seed % 2:  # the name is bound again: what it was bound to goes
+            if self.twin.seed % 2:  # the variable is assigned again, which frees the old graph
                 self.drop(self.previous_result, "result")
             else:  # a list of the last one, cut when the step ends
                 self.until_end.append((self.previous_result, "result"))
         self.previous_result = new
 
     def habit(self):
-        """Once in a step, after the optimizer."""
+        """What the twin does once in each step, after the optimizer."""
         world, twin = self.world, self.twin
         if self.is_fault("leak"):
             self.keep("outputs", self.unit())
@@ -326,11 +327,12 @@ class Script(Labelled):
                 self._decode()
 
     def _graph(self):
-        """Everything that a backward pass would need is kept until the next pass's graph replaces it."""
+        """Keeps everything that backward would need until the next pass's graph replaces it."""
         before, first = self.held, len(self.world.allocations)
         head = self.forward()
         for allocation in self.world.allocations[first:]:
-            if allocation.gone is not None:  # by the loss, after the model: no event tells it from what the graph holds
+            # Made by the loss, after the model; no event tells it from memory that the graph holds.
+            if allocation.gone is not None:
                 allocation.role = "activation|temporary"
         blocks = [block for kept in self.saved for block in kept.values()] + list(head)
         for block in blocks:
@@ -368,7 +370,7 @@ class Script(Labelled):
     # ---- private pools ----
 
     def capture(self):
-        """A CUDA graph is captured; faulty: its tensors go and its pool keeps their memory."""
+        """Captures a CUDA graph; faulty: frees its tensors while its pool keeps their memory."""
         gpu = self.world.gpus[0]
         pool = gpu.private_pool((1, 0)) if self.faulty else None
         stack = self.world.stacks.alloc("linear", SITES["capture"])
@@ -425,7 +427,7 @@ class Played:
         pathlib.Path(path).write_bytes(pickle.dumps(self.snapshot, protocol=4))
 
     def planted_at(self, event):
-        """(bytes, count) of what was planted and is alive after an event."""
+        """(bytes, count) of planted allocations that are live after an event."""
         alive = [allocation for allocation in self.world.planted if allocation.birth <= event and (allocation.death is None or allocation.death > event)]
         return sum(allocation.size for allocation in alive), len(alive)
 
@@ -454,7 +456,7 @@ def reserved_peak(played):
 
 
 def pair(twin):
-    """(healthy, faulty), both played."""
+    """(healthy, faulty): both recorded runs."""
     healthy = record(twin, False)
     if twin.fault != "retry_flush":
         return healthy, record(twin, True)
@@ -469,7 +471,7 @@ def pair(twin):
     return healthy, None
 
 
-# ---- the stories of samples/ with a ledger ----
+# ---- the stories of samples/, with a ledger ----
 
 STORY_NAMES = ("train", "leak_graph", "leak_two_per_layer", "leak_zero_grad", "leak_zero_grad_healthy", "held_over",
                "held_over_healthy", "leak_forward_only", "leak_forward_only_healthy", "kept_per_layer",

@@ -16,7 +16,7 @@ from simulator.world import World  # noqa: E402
 
 
 class StyledStacks(StackTable):
-    """`stacks`: mixed, python, cpp or none, as _record_memory_history was asked for; `paths`: posix or windows."""
+    """`stacks`: mixed, python, cpp or none, as requested from _record_memory_history; `paths`: posix or windows."""
 
     def __init__(self, stacks, paths):
         super().__init__()
@@ -65,7 +65,7 @@ class Allocation:
 
 
 class Ledger(World):
-    """A world that writes down every allocation, the phase it is made in and the role that the script gives it."""
+    """A world that notes every allocation, its phase and the role that the script gives it."""
 
     def __init__(self, seed, sink, devices=1, style=("mixed", "posix"), **options):
         self.allocations, self.phases, self.now = [], [], Phase("other", 0)
@@ -109,7 +109,7 @@ class Ledger(World):
     # ---- labels ----
 
     def labels(self):
-        """{(device, birth event): the categories that are true of it}; None: nobody can say."""
+        """{(device, birth event): its true categories}; None: the truth is unknown."""
         backwards = [phase.begin for phase in self.phases if phase.kind == "backward"]
         return {(allocation.device, allocation.birth): self._label(allocation, backwards) for allocation in self.allocations}
 
@@ -122,7 +122,7 @@ class Ledger(World):
         if allocation.phase.kind == "optimizer":
             return frozenset(["optimizer_state" if outlives else "temporary"])
         if allocation.phase.kind == "other" and outlives:
-            return KEPT_BY_HOST  # no book says what a thing kept between steps is for
+            return KEPT_BY_HOST  # the category of memory that is kept between steps is unknown
         following = bisect.bisect_right(backwards, allocation.made)
         if following < len(backwards):
             later = allocation.gone is None or allocation.gone >= backwards[following]
@@ -130,8 +130,8 @@ class Ledger(World):
         if allocation.gone is not None and not outlives:
             return frozenset(["temporary"])
         if backwards:
-            return None  # the recording ends before it is known
-        # A result is what the model's turn leaves; of what lives within it nobody uses another word than temporary.
+            return None  # the recording ends before the truth is known
+        # A result outlives the model's turn; memory that lives only within it is temporary.
         return frozenset(["result", "activation"] if outlives else ["temporary"])
 
 

@@ -16,7 +16,7 @@ VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--num-callers=16"]
 RULES = {"skip_steps": 1, "rules": ["peak < 100GiB", "growth = 0", "gap < 40GiB", "finding.leak = none", "site:loss.py* < 1GiB"]}
 EVERY = os.environ.get("STRATA_TEST_ALL") == "ON"
 
-# Of the samples those whose recordings differ most: out of memory, pools, streams, names.
+# The samples that differ most: out of memory, pools, streams, names.
 CHOSEN = sorted(SAMPLES.glob("*.pickle")) if EVERY else [
     SAMPLES / f"{name}.pickle" for name in ("oom", "private_pools", "streams", "hostile_names")]
 
@@ -46,7 +46,9 @@ class Uninitialised(unittest.TestCase):
         outputs = (["report"], ["report", "--json"], ["png", "-f", "-o", "a.png"], ["png", "--map", "-f", "-o", "a.png"], ["html", "-f", "-o", "a.html"])
         for i, sample in enumerate(CHOSEN):
             for k, arguments in enumerate(outputs):
-                if EVERY or (i + k) % 2 == 0:  # each output of every other sample; the first, which has most, has three
+                # Every second output, the others with the next sample; the first sample, which has the most, gives
+                # three.
+                if EVERY or (i + k) % 2 == 0:
                     with self.subTest(sample=sample.name, arguments=arguments):
                         self.assert_clean(*arguments, sample)
 

@@ -1,4 +1,4 @@
-// Several devices on one axis: rows that zoom, pan and point together, each with the figures of its own recording.
+// Several devices on one axis: the rows zoom, pan and point together, each with the figures of its own recording.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { ask, eventually, hashOf, reload, replay, report, run, samples, settle, 
 
 const INPUT = path.join(samples, "two_devices.pickle");
 
-/** When each device's events happened, by Python's own pickle. @returns {Record<number, number[]>} */
+/** The times of each device's events, from Python's own pickle. @returns {Record<number, number[]>} */
 function timesOf() {
     const program = "import json,pickle,sys\nprint(json.dumps({i: [e['time_us'] for e in t] for i, t in enumerate(pickle.load(open(sys.argv[1], 'rb'))['device_traces'])}))";
     return JSON.parse(run("python3", "-c", program, INPUT).toString());
@@ -23,7 +23,7 @@ async function windowOf(page, times) {
     return text.split("_").map((/** @type {string} */ part) => Number(part) + times[0]);
 }
 
-/** The event that a device is at, at a moment. @param {number[]} times @param {number} us */
+/** The last event of a device before a time. @param {number[]} times @param {number} us */
 const eventAt = (times, us) => times.filter((time) => time <= us).length - 1;
 
 describe("all devices on one axis", { skip }, () => {

@@ -1,4 +1,4 @@
-"""The C module's part: the allocator, its history and the observers, of which there may be several."""
+"""Stands in for the C module: the allocator, its history, and any number of observers."""
 
 import sys
 import time
