@@ -43,9 +43,7 @@ static void section_add_head(struct packer *packer, uint32_t width, uint32_t shi
     packer->n_columns++;
 }
 
-struct layout {
-    uint32_t width, shift; /* planes, and how many low bits are shifted out */
-};
+/* ---- columns: plane k has byte k of every number ---- */
 
 static uint32_t bytes_needed(uint64_t value) {
     uint32_t nbytes = 0;
@@ -54,70 +52,87 @@ static uint32_t bytes_needed(uint64_t value) {
     return nbytes;
 }
 
-/* Chooses the layout of a column from the bits that are set in any value: at least `least_width` planes. */
-static struct layout section_add_layout(struct packer *packer, uint64_t all, uint32_t least_width) {
-    uint32_t shift = all != 0 ? (uint32_t)__builtin_ctzll(all) : 0;
-    uint32_t width = bytes_needed(all >> shift);
+/* Adds planes, which are 0 for the numbers so far. */
+static bool column_widen(struct packer *packer, struct column *column, uint32_t width) {
+    while (column->width < width) {
+        uint8_t *plane = packer_alloc(packer, column->count);
+        if (plane == NULL)
+            return false;
+        bytes_zero(plane, column->written);
+        column->plane[column->width++] = plane;
+    }
+    return true;
+}
+
+void column_write(struct packer *packer, struct column *column, const uint64_t *value, uint32_t n) {
+    uint64_t all = column->all;
+    for (uint32_t i = 0; i < n; i++)
+        all |= value[i];
+    column->all = all;
+    if (!column_widen(packer, column, bytes_needed(all)))
+        return;
+    for (uint32_t k = 0; k < column->width; k++) {
+        uint8_t *to = column->plane[k] + column->written;
+        for (uint32_t i = 0; i < n; i++)
+            to[i] = (uint8_t)(value[i] >> 8 * k);
+    }
+    column->written += n;
+}
+
+/* Shifts every number to the right by bits that are 0. Eight bits are a plane of zeros, which becomes the highest. */
+static void column_shift(struct column *column, uint32_t shift) {
+    for (; shift >= 8; shift -= 8) {
+        uint8_t *zeros = column->plane[0];
+        bytes_move(column->plane, column->plane + 1, (column->width - 1) * sizeof *column->plane);
+        column->plane[column->width - 1] = zeros;
+    }
+    for (uint32_t k = 0; k < column->width; k++) {
+        uint8_t *to = column->plane[k];
+        const uint8_t *above = k + 1 < column->width ? column->plane[k + 1] : NULL;
+        for (uint32_t i = 0; i < column->count; i++)
+            to[i] = (uint8_t)(to[i] >> shift | (above != NULL ? above[i] << (8 - shift) : 0));
+    }
+}
+
+void section_add_column(struct packer *packer, struct column *column, uint32_t least_width) {
+    uint32_t shift = column->all != 0 ? (uint32_t)__builtin_ctzll(column->all) : 0;
+    uint32_t width = bytes_needed(column->all >> shift);
     /* No shift unless it saves a plane: deflate finds more repetitions in aligned bytes. */
-    if (width == bytes_needed(all))
+    if (width == column->width)
         shift = 0;
     if (width * 8 + shift > 64) /* the planes of the highest bits would end above bit 64 */
         shift = 64 - width * 8;
-    if (width < least_width)
-        width = least_width;
-    section_add_head(packer, width, shift);
-    return (struct layout){width, shift};
-}
-
-static uint64_t bits_of(const uint64_t *value, uint64_t count) {
-    uint64_t all = 0;
-    for (uint64_t i = 0; i < count; i++)
-        all |= value[i];
-    return all;
-}
-
-static bool section_add_planes(struct packer *packer, uint32_t width, uint64_t count, uint8_t *plane[8]) {
-    for (uint32_t k = 0; k < width && packer->error == PAYLOAD_OK && count > 0; k++) {
-        plane[k] = packer_alloc(packer, count);
-        section_add_chunk(packer, plane[k], count);
-    }
-    return packer->error == PAYLOAD_OK;
-}
-
-static void planes_write(uint8_t *const plane[8], uint64_t first, struct layout layout, const uint64_t *value,
-                         uint64_t count) {
-    for (uint32_t k = 0; k < layout.width; k++)
-        for (uint64_t i = 0; i < count; i++)
-            plane[k][first + i] = (uint8_t)(value[i] >> (layout.shift + 8 * k));
+    if (shift != 0)
+        column_shift(column, shift);
+    for (uint32_t k = width; k < column->width; k++)
+        ARENA_DROP(packer->payload->arena, column->plane[k]);
+    column->width = width;
+    if (!column_widen(packer, column, least_width))
+        return;
+    section_add_head(packer, column->width, shift);
+    for (uint32_t k = 0; k < column->width && column->count != 0; k++)
+        section_add_chunk(packer, column->plane[k], column->count);
 }
 
 /* Adds the first `count` numbers of the scratch column as the next column. */
-void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
-    uint8_t *plane[8] = {NULL};
-    struct layout layout = section_add_layout(packer, bits_of(packer->value, count), least_width);
-    if (section_add_planes(packer, layout.width, count, plane))
-        planes_write(plane, 0, layout, packer->value, count);
+static void section_add_values(struct packer *packer, uint64_t count, uint32_t least_width) {
+    struct column column = {.count = (uint32_t)count};
+    column_write(packer, &column, packer->value, (uint32_t)count);
+    if (packer->error == PAYLOAD_OK)
+        section_add_column(packer, &column, least_width);
 }
 
 void section_add_rows(struct packer *packer, const struct column_rows *rows, uint32_t least_width) {
-    enum { BLOCK_ROWS = 8192 }; /* small enough for their numbers to stay in the cache */
-    uint8_t *plane[8] = {NULL};
-    uint64_t all = rows->all != NULL ? *rows->all : 0;
-    if (!packer_values(packer, BLOCK_ROWS))
+    struct column column = {.count = rows->count};
+    if (!packer_values(packer, COLUMN_RUN))
         return;
-    for (uint32_t first = 0, n; rows->all == NULL && first < rows->count; first += n) {
-        n = rows->count - first < BLOCK_ROWS ? rows->count - first : BLOCK_ROWS;
+    for (uint32_t first = 0, n; first < rows->count; first += n) {
+        n = rows->count - first < COLUMN_RUN ? rows->count - first : COLUMN_RUN;
         rows->fill(packer, rows->context, first, n);
-        all |= bits_of(packer->value, n);
+        column_write(packer, &column, packer->value, n);
     }
-    struct layout layout = section_add_layout(packer, all, least_width);
-    if (!section_add_planes(packer, layout.width, rows->count, plane))
-        return;
-    for (uint32_t first = 0, n; layout.width != 0 && first < rows->count; first += n) {
-        n = rows->count - first < BLOCK_ROWS ? rows->count - first : BLOCK_ROWS;
-        rows->fill(packer, rows->context, first, n);
-        planes_write(plane, first, layout, packer->value, n);
-    }
+    if (packer->error == PAYLOAD_OK)
+        section_add_column(packer, &column, least_width);
 }
 
 /* Adds pieces of at most PAYLOAD_PIECE_NBYTES each. */
@@ -370,7 +385,7 @@ void table_pack(struct packer *packer, const struct table *table, uint32_t devic
     section_begin(packer);
     for (uint32_t f = 0; f < table->n_fields; f++) {
         n = field_encode(packer, &packing, &table->field[f]);
-        section_add_column(packer, n, f == 0);
+        section_add_values(packer, n, f == 0);
     }
     if (n > 0)
         section_end(packer, table->type, is_optional ? SECTION_OPTIONAL : 0, device, (uint32_t)n);
@@ -392,7 +407,7 @@ static void strings_pack(struct packer *packer) {
         if (id_has_slot(ids, i))
             nbytes += packer->value[n++] = strings->start[i + 1] - strings->start[i];
     section_begin(packer);
-    section_add_column(packer, n, 1);
+    section_add_values(packer, n, 1);
     section_end(packer, SECTION_STRING_LENGTHS, 0, 0, (uint32_t)n);
 
     uint8_t *text = packer_alloc(packer, nbytes);
@@ -423,20 +438,18 @@ static uint64_t stack_code(const struct packer *packer, uint32_t stack, enum sta
                                        packer_id(packer, OF_STACKS, stack_parent(stacks, stack));
 }
 
-static void stack_column_pack(struct packer *packer, enum stack_column column) {
+static void stack_column_pack(struct packer *packer, enum stack_column kind) {
     const struct id_slots *ids = &packer->ids[OF_STACKS];
-    uint8_t *plane[8] = {NULL};
-    uint64_t all = 0;
-    for (uint32_t i = 0; (i = id_slots_next(ids, i + 1)) < ids->n_ids;)
-        all |= stack_code(packer, i, column);
-    struct layout layout = section_add_layout(packer, all, column == STACK_PARENT);
-    if (!section_add_planes(packer, layout.width, ids->count - 1, plane))
+    struct column column = {.count = ids->count - 1};
+    if (!packer_values(packer, COLUMN_RUN))
         return;
-    for (uint32_t i = 0, n = 0; (i = id_slots_next(ids, i + 1)) < ids->n_ids; n++) {
-        uint64_t code = stack_code(packer, i, column) >> layout.shift;
-        for (uint32_t k = 0; k < layout.width; k++, code >>= 8)
-            plane[k][n] = (uint8_t)code;
+    for (uint32_t i = id_slots_next(ids, 1), n; i < ids->n_ids;) {
+        for (n = 0; n < COLUMN_RUN && i < ids->n_ids; n++, i = id_slots_next(ids, i + 1))
+            packer->value[n] = stack_code(packer, i, kind);
+        column_write(packer, &column, packer->value, n);
     }
+    if (packer->error == PAYLOAD_OK)
+        section_add_column(packer, &column, kind == STACK_PARENT);
 }
 
 static void stacks_pack(struct packer *packer) {

@@ -177,7 +177,7 @@ static void columns_pack(struct packer *packer, const struct allocation_rows *ro
         births_fill,   stacks_fill,  deaths_fill, waits_fill, sizes_fill,
         contexts_fill, streams_fill, pools_fill,  flags_fill};
     for (uint32_t i = 0; i < sizeof fill / sizeof *fill; i++) {
-        const struct column_rows column = {fill[i], rows, rows->allocations->count, NULL};
+        const struct column_rows column = {fill[i], rows, rows->allocations->count};
         section_add_rows(packer, &column, i == 0);
     }
 }
@@ -238,70 +238,71 @@ void addresses_pack(struct packer *packer, const struct allocations *allocations
     if (packer->error != PAYLOAD_OK)
         return;
     section_begin(packer);
-    section_add_rows(packer, &(struct column_rows){words_fill, ago, n, NULL}, 1);
-    section_add_rows(packer, &(struct column_rows){longs_fill, fresh, n_fresh, NULL}, 0);
+    section_add_rows(packer, &(struct column_rows){words_fill, ago, n}, 1);
+    section_add_rows(packer, &(struct column_rows){longs_fill, fresh, n_fresh}, 0);
     ARENA_DROP(packer->payload->arena, fresh, ago);
     section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, n);
 }
 
-/* The number of further allocations that each row stands for. */
-void merged_pack(struct packer *packer, const struct allocations *allocations, uint32_t number) {
-    if (allocations->merged == NULL || allocations->count == 0 || !packer_values(packer, allocations->count))
-        return;
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        packer->value[i] = allocations->merged[i] - 1;
-        if (allocations->merged[i] == 0)
+static void merged_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
+    const uint32_t *merged = (const uint32_t *)context + first;
+    for (uint32_t i = 0; i < n; i++) {
+        packer->value[i] = merged[i] - 1;
+        if (merged[i] == 0)
             packer_fail(packer, PAYLOAD_BAD_VALUE);
     }
+}
+
+/* The number of further allocations that each row stands for. */
+void merged_pack(struct packer *packer, const struct allocations *allocations, uint32_t number) {
+    if (allocations->merged == NULL || allocations->count == 0)
+        return;
     section_begin(packer);
-    section_add_column(packer, allocations->count, 1);
+    section_add_rows(packer, &(struct column_rows){merged_fill, allocations->merged, allocations->count}, 1);
     section_end(packer, SECTION_MERGED, SECTION_OPTIONAL, number, allocations->count);
 }
 
-/* The times of the events of one class. */
-struct times {
-    const struct device_trace *device;
-    const uint8_t *class; /* [n_events] */
-    uint32_t kind;
-    uint32_t *at; /* the next event to look at */
-};
-
-/* How much later an event is than the one before. */
-static uint64_t time_step(const int64_t *time_us, uint32_t i) {
-    return zigzag((uint64_t)time_us[i] - (uint64_t)time_us[i > 0 ? i - 1 : 0]);
+static uint32_t bytes_count(const uint8_t *bytes, uint32_t nbytes, uint8_t byte) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < nbytes; i++)
+        count += bytes[i] == byte;
+    return count;
 }
 
-static void times_fill(struct packer *packer, const void *context, uint32_t first, uint32_t n) {
-    const struct times *times = context;
-    const int64_t *time_us = times->device->time_us;
-    uint32_t i = first == 0 ? 0 : *times->at;
-    for (uint32_t k = 0; k < n; i++) { /* no branch, because the processor could not predict it */
-        packer->value[k] = time_step(time_us, i);
-        k += times->class[i] == times->kind;
+/* Writes how much later each event is than the one before, into the column of its class. Every class has a run of its
+ * own, so there is no branch on the class, which the processor could not predict. */
+static void times_write(struct packer *packer, struct column *columns, const struct device_trace *device,
+                        const uint8_t *class) {
+    const int64_t *time_us = device->time_us;
+    uint64_t before = (uint64_t)time_us[0];
+    for (uint32_t first = 0, n; first < device->n_events; first += n) {
+        uint32_t count[N_EVENT_CLASSES] = {0};
+        n = device->n_events - first < COLUMN_RUN ? device->n_events - first : COLUMN_RUN;
+        for (uint32_t i = first; i < first + n; i++) {
+            packer->value[class[i] * COLUMN_RUN + count[class[i]]++] = zigzag((uint64_t)time_us[i] - before);
+            before = (uint64_t)time_us[i];
+        }
+        for (uint32_t k = 0; k < N_EVENT_CLASSES; k++)
+            column_write(packer, &columns[k], packer->value + (size_t)k * COLUMN_RUN, count[k]);
     }
-    *times->at = i;
 }
 
 void times_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
-    uint32_t count[N_EVENT_CLASSES] = {0}, at = 0;
-    uint64_t all[N_EVENT_CLASSES] = {0};
+    struct column column[N_EVENT_CLASSES] = {{.count = 0}};
     if (device->time_us == NULL || device->n_events == 0)
         return;
     uint8_t *class = packer_alloc(packer, device->n_events);
-    if (class == NULL)
+    if (class == NULL || !packer_values(packer, N_EVENT_CLASSES * COLUMN_RUN))
         return;
     bytes_zero(class, device->n_events);
     payload_classify_completions(device, class, 0, device->allocations.count);
     payload_classify_births(device, class, 0, device->allocations.count);
-    for (uint32_t i = 0; i < device->n_events; i++) {
-        count[class[i]]++;
-        all[class[i]] |= time_step(device->time_us, i);
-    }
+    for (uint8_t k = 0; k < N_EVENT_CLASSES; k++)
+        column[k].count = bytes_count(class, device->n_events, k);
+    times_write(packer, column, device, class);
     section_begin(packer);
-    for (uint32_t kind = 0; kind < N_EVENT_CLASSES; kind++) {
-        const struct times times = {device, class, kind, &at};
-        section_add_rows(packer, &(struct column_rows){times_fill, &times, count[kind], &all[kind]}, 1);
-    }
+    for (uint32_t k = 0; k < N_EVENT_CLASSES && packer->error == PAYLOAD_OK; k++)
+        section_add_column(packer, &column[k], 1);
     ARENA_DROP(packer->payload->arena, class);
     section_end(packer, SECTION_TIMES, 0, number, device->n_events);
 }

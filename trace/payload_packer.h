@@ -42,15 +42,29 @@ bool packer_values(struct packer *packer, uint64_t count);
 
 void section_begin(struct packer *packer);
 
-void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width);
+/* A column in the making: numbers come in runs, and a plane is added when the first number needs it. Starts as
+ * {.count = ...}. */
+struct column {
+    uint8_t *plane[8]; /* [width], each [count] */
+    uint32_t width, count, written;
+    uint64_t all; /* the bits that are set in any number */
+};
+
+enum { COLUMN_RUN = 2048 }; /* numbers of a run: few enough to stay in the fastest cache */
+
+/* Appends n numbers. No memory: an error of the packer. */
+void column_write(struct packer *packer, struct column *column, const uint64_t *value, uint32_t n);
+
+/* Adds a column as the next one of the section, when all of its numbers are written. It has at least `least_width`
+ * planes. */
+void section_add_column(struct packer *packer, struct column *column, uint32_t least_width);
 
 /* The next column, without a scratch column for all of its numbers: `fill` sets the first n of packer->value to
- * rows [first, first + n). It is called for all rows in order, twice unless `all` is known. */
+ * rows [first, first + n). It is called for all rows in order. */
 struct column_rows {
     void (*fill)(struct packer *packer, const void *context, uint32_t first, uint32_t n);
     const void *context;
     uint32_t count;
-    const uint64_t *all; /* the bits that are set in any number; NULL: not known */
 };
 void section_add_rows(struct packer *packer, const struct column_rows *rows, uint32_t least_width);
 
