@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares Strata's conclusions with runs whose truth is known (twins.py), and prints how well it does.
+"""Compares Strata's findings with runs whose truth is known (twins.py), and prints how many are right.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump verdicts_test.py          a tenth of the runs
     STRATA=... STATE_DUMP=... verdicts_test.py all                                 all of them
     STRATA=... STATE_DUMP=... verdicts_test.py -v WORD...                          those whose description has all words
 
-1. Pairs: a run with one planted fault, and the same run without it. The fault must be named, at its site, with its bytes
-   and with what the peak would be without it; the healthy run must have no finding of severity high or medium.
+1. Pairs: a run with one planted fault, and the same run without it. A finding must name the fault with its site, its
+   bytes and the peak without it; the healthy run must have no finding of severity high or medium.
 2. Healthy runs of other shapes: no finding of severity high or medium.
 3. Labels: the category of every allocation, weighed by its bytes at every event.
 """
@@ -29,7 +29,7 @@ STRATA, STATE_DUMP = os.environ.get("STRATA", "strata"), os.environ.get("STATE_D
 LOUD = ("high", "medium")
 STEPS = (1, 2, 3, 5, 50)
 
-# What a fault is called, and from how many steps on.
+# The kind of finding that names a fault, and the steps that it needs.
 KINDS = {
     "zero_grad": (("gradients_kept",), 2),
     "late_zero_grad": (("gradients_kept",), 2),
@@ -52,7 +52,7 @@ KINDS = {
 SITE = {"leak": "outputs", "leak_late": "outputs", "leak_rare": "outputs", "leak_one_of_many": "outputs",
         "two_leaks": "outputs", "leak_small": "losses", "leak_layer": "probe", "leak_forward_only": "history",
         "growing_buffer": "buffer", "growing_keys": "keys", "held_over": "result"}
-# What is said to be not there, where the fault could not be seen: nothing of the kind.
+# Faults that a run may hide, and the kind of check that must not report "clear" then.
 REASSURES = {"zero_grad": "gradients_kept", "late_zero_grad": "gradients_kept", "held_over": "held_over", "held_graph": "held_over",
              "leak_layer": "kept_per_layer", "retry_flush": "retry_flush"}
 EXACT_BYTES = ("leak", "leak_late", "leak_rare", "leak_one_of_many", "leak_small", "leak_layer", "leak_forward_only", "growing_buffer", "growing_keys")
@@ -65,11 +65,11 @@ STORY_STYLES = (("mixed", "posix"), ("python", "posix"), ("python", "windows"), 
 SHAPES = ("plain", "accumulation", "sgd", "fused", "two_optimizers", "evaluation", "lengths", "rising_lengths", "ema",
           "bounded_queue", "lazy_caches", "inference", "ends_in_forward", "ends_in_backward", "zero_first", "clip",
           "saturating_cache", "prefetch", "lora")
-# What is true of these runs with and without the fault, and judged apart: an optimizer of foreach, a first step that makes the
+# Findings that are true with and without the fault, judged separately: a foreach optimizer, a first step that makes the
 # state, and a forward without no_grad.
 PRICES = ("optimizer_temporaries", "next_step_peak", "unused_graph")
 GRAPHS = ("held_graph",)  # the runs that have an unused graph
-# What the prototype reports in healthy runs, and says as what it is: a price, or what one turn cannot tell.
+# Findings in healthy runs that are true as worded: a cost, or something that a single turn cannot decide.
 TOLERATED = {"lazy_caches": ("kept_per_layer",)}
 # Limits: at least as good as the prototype.
 LIMITS = {"missed": 0, "false alarms": 0, "others blamed": 0, "savings wrong": 0, "labels right": 0.97,
@@ -77,7 +77,7 @@ LIMITS = {"missed": 0, "false alarms": 0, "others blamed": 0, "savings wrong": 0
 
 
 def all_pairs():
-    """(twin, is it in the tenth that every test run plays?)"""
+    """Yields (twin, is it in the tenth that every test run plays?)."""
     found = []
     for f, fault in enumerate(KINDS):
         for s, steps in enumerate(STEPS):
@@ -103,14 +103,14 @@ def all_healthy():
 
 
 def is_judgeable(twin):
-    """Is there enough in the recording for the fault to be seen?"""
+    """Does the recording show enough to see the fault?"""
     least = KINDS[twin.fault][1]
     if twin.fault in ("leak", "leak_small", "leak_one_of_many", "two_leaks") and twin.annotations != "profiler":
-        least = 3  # it is made between two steps: of two steps' optimizers, one whole interval is seen
+        least = 3  # the fault happens between two steps, and three steps show two whole intervals
     if twin.fault == "leak_layer" and twin.layers < 3:
-        least = 2  # two of two are not a pattern
+        least = 2  # two occurrences in two steps are not a pattern
     if twin.fault == "retry_flush" and twin.stacks == "python":
-        return False  # in backward there is no stack, and so no telling who asked for it
+        return False  # backward has no Python stack, so the site of the request is unknown
     if twin.stacks == "cpp":  # forward, optimizer and loading cannot be told apart
         if twin.fault == "leak_layer":
             least = 3
@@ -138,7 +138,7 @@ def device_of(path):
 @dataclasses.dataclass
 class Outcome:
     twin: Twin
-    named: bool = None  # None: too little was recorded for it
+    named: bool = None  # None: too little was recorded
     wrong_site: bool = False
     bytes_right: bool = None
     saving_right: bool = None
@@ -154,10 +154,10 @@ def short(finding):
 
 
 def belongs(finding, twin):
-    """Is it the planted fault? Where a leak has several sites, each of them is."""
+    """Is it the planted fault? If a leak has several sites, each of them is."""
     kinds = KINDS[twin.fault][0]
     if twin.fault == "held_over" and twin.steps == 2 and finding["confidence"] == "possible":
-        kinds += ("leak",)  # both are there when the last allocation is made
+        kinds += ("leak",)  # both results are live when the last allocation is made
     if finding["kind"] not in kinds:
         return False
     if twin.fault not in SITE or twin.stacks == "cpp":
@@ -209,7 +209,7 @@ def judge_healthy(outcome, device):
     if outcome.twin.shape == "bounded_queue" and outcome.twin.steps <= 3:
         tolerated += ("leak",)  # a queue of three that is not full yet
     if outcome.twin.shape == "prefetch" and outcome.twin.steps == 2 and outcome.twin.stacks == "cpp":
-        tolerated += ("leak",)  # two batches, and nothing tells that they are input
+        tolerated += ("leak",)  # two batches, and no stack shows that they are input
     outcome.false_alarms = [short(each) for each in device["findings"]
                             if each["severity"] in LOUD and each["kind"] not in tolerated + PRICES]
 
@@ -219,7 +219,7 @@ def price(device, kind):
 
 
 def saving_of_temporaries(played):
-    """What the peak would be less without what the optimizer makes and drops in its step, by the ledger."""
+    """By how much the peak would be lower without the optimizer's temporaries, according to the ledger."""
     labels, without = played.world.labels(), list(played.curve)
     for each in played.world.allocations:
         if each.phase.kind == "optimizer" and labels[each.device, each.birth] == {"temporary"}:
@@ -229,7 +229,8 @@ def saving_of_temporaries(played):
 
 
 def judge_prices(outcome, played, device):
-    """Said where they are true, with the figure of the same run without them or of the next step; and nowhere else."""
+    """These findings must appear exactly where they are true, with the figure of the same run without them, or of the
+    next step."""
     twin, peak = played.twin, played.peak()
     said = {kind: price(device, kind) for kind in PRICES}
     if said["unused_graph"] and twin.fault not in GRAPHS:
@@ -242,7 +243,7 @@ def judge_prices(outcome, played, device):
     if twin.fault == "retry_flush" or twin.shape in ("ends_in_forward", "ends_in_backward"):
         return
     if twin.fault == "zero_grad" and played.faulty:
-        return  # that the next step does not let go of the gradients cannot be seen in the first
+        return  # the first step cannot show that the next one keeps the gradients
     if said["next_step_peak"] or (twin.steps == 1 and twin.stacks != "cpp"):
         second = twins.record(dataclasses.replace(twin, steps=twin.steps + 1), played.faulty).peak()
         expected = (said["next_step_peak"] or {}).get("expected_peak_bytes", peak)
@@ -251,7 +252,7 @@ def judge_prices(outcome, played, device):
 
 
 def judge_words(outcome, device, path):
-    """Where growth was not judged, nobody is reassured."""
+    """If growth was not judged, the report must not call it clear."""
     if device["judged"]["growth"] == "judged":
         return
     text = report(path).lower()

@@ -1,30 +1,30 @@
 // Waits until a page has reached a state; never waits for a fixed time.
 
-/** Waits until what was asked for is drawn: the page draws once per frame. @param {import("playwright-core").Page} page */
+/** Waits until all requests are drawn; the page draws once per frame. @param {import("playwright-core").Page} page */
 export async function settle(page) {
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))));
 }
 
 /**
- * What `read` says of each element that a selector of CSS names, all at one moment. A locator reads several elements in two
- * steps, which they are and then what they say, and the rows of a list are used again in between.
+ * The results of `read` for all elements that a CSS selector finds, all at one moment. A locator would first find the
+ * elements and then read them, and a list reuses its rows in between.
  * @template T @param {import("playwright-core").Page} page @param {string} selector
- * @param {(element: HTMLElement) => T} read runs in the page: it knows nothing but the element @returns {Promise<T[]>}
+ * @param {(element: HTMLElement) => T} read runs in the page and can use only the element @returns {Promise<T[]>}
  */
 export const each = (page, selector, read) => page.evaluate(`Array.from(document.querySelectorAll(${JSON.stringify(selector)}), (element) => (${read})(element))`);
 
 /** Their texts. @param {import("playwright-core").Page} page @param {string} selector */
 export const texts = (page, selector) => each(page, selector, (element) => element.textContent ?? "");
 
-/** Their texts as they look. @param {import("playwright-core").Page} page @param {string} selector */
+/** Their texts as rendered. @param {import("playwright-core").Page} page @param {string} selector */
 export const shownTexts = (page, selector) => each(page, selector, (element) => element.innerText);
 
-/** How long a page on a busy machine may take for what takes a moment. */
+/** How long a page on a busy machine may take for something quick. */
 const PATIENCE_MS = 60000;
 
 const pause = () => new Promise((done) => setTimeout(done, 30));
 
-/** Polls until `probe` answers something true. */
+/** Polls until `probe` returns something true. */
 export async function until(/** @type {() => Promise<any>} */ probe, /** @type {string} */ what) {
     for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await pause()) {
         const answer = await probe();
@@ -33,7 +33,8 @@ export async function until(/** @type {() => Promise<any>} */ probe, /** @type {
     throw new Error(`did not happen: ${what}`);
 }
 
-/** Repeats assertions until they hold; what failed last is thrown. @template T @param {() => Promise<T>} check @returns {Promise<T>} */
+/** Repeats assertions until they hold; throws the last failure after the time. @template T @param {() => Promise<T>}
+ * check @returns {Promise<T>} */
 export async function eventually(check) {
     for (const end = Date.now() + PATIENCE_MS; ; await pause())
         try {
@@ -44,15 +45,15 @@ export async function eventually(check) {
 }
 
 /**
- * What a slow machine does, on a quick one: milliseconds by which a page's animation frames (and what hears of new sizes)
- * and its timers (and messages to workers) come later than they would.
+ * Imitates a slow machine: milliseconds by which a page's animation frames (and observers of sizes) and its timers (and
+ * messages to workers) are delayed.
  */
 const LATE_FRAMES = Number(process.env.STRATA_LATE_FRAMES ?? 0);
 const LATE_TIMERS = Number(process.env.STRATA_LATE_TIMERS ?? 0);
 
 /**
- * Runs in a page before its own scripts: counts frames and timers that are still to come, so that rest() knows. Timers of
- * a second and more are about people (what stays for a while), not about work. @param {number[]} late frames and timers
+ * Runs in a page before its own scripts: counts pending frames and timers for rest(). Timers of a second or more only
+ * remove messages, so they do not count. @param {number[]} late frames and timers
  */
 function followWork([lateFrames, lateTimers]) {
     const [timer, clear, frame] = [window.setTimeout.bind(window), window.clearTimeout.bind(window), window.requestAnimationFrame.bind(window)];
@@ -103,13 +104,14 @@ function followWork([lateFrames, lateTimers]) {
         };
 }
 
-/** Lets rest() follow the pages of a context, which are late where the environment asks for it. @param {import("playwright-core").BrowserContext} context */
+/** Lets rest() follow the pages of a context, and delays them if the environment says so. @param
+ * {import("playwright-core").BrowserContext} context */
 export async function followed(context) {
     await context.addInitScript(followWork, [LATE_FRAMES, LATE_TIMERS]);
     return context;
 }
 
-/** Waits until a page of a followed context has done all that it does by itself. @param {import("playwright-core").Page} page */
+/** Waits until a page of a followed context has no pending work. @param {import("playwright-core").Page} page */
 export async function rest(page) {
     await settle(page);
     await until(() => page.evaluate("isAtRest()"), "the page at rest");

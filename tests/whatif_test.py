@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verb whatif: other sizes, sentences, missing memory, its page. The model itself is tested by allocator_test."""
+"""The verb whatif: other sizes, sentences, missing memory, its page. allocator_test tests the model itself."""
 
 import pickle
 import random
@@ -16,7 +16,8 @@ from simulator.stories import Flavour, OutOfMemory, Recording, Shape, Training, 
 
 
 class Extrapolation(unittest.TestCase):
-    """A program whose allocations are constant, linear and quadratic in its size, recorded at 8 and 16, asked for at 48."""
+    """A program whose allocations are constant, linear and quadratic in its size, recorded at 8 and 16, extrapolated to
+    48."""
 
     @staticmethod
     def program(size):
@@ -112,7 +113,7 @@ class CommandLine(unittest.TestCase):
 
 
 class Lacking(unittest.TestCase):
-    """A loop that keeps two tensors of every layer in every step, until one request finds no memory."""
+    """A loop that keeps two tensors of every layer in every step, until a request fails."""
 
     CAPACITY = 2 << 30
     STEPS = 60
@@ -155,7 +156,7 @@ class Lacking(unittest.TestCase):
             self.assertFalse(self.recorded(folder, leaks=False)[1])
         self.assertTrue(all(scenario["oom"] for scenario in scenarios.values()))
         self.assertEqual(self.CAPACITY // 8 * 7, lacking["budget_bytes"])
-        # The search of each scenario ends within 2 MiB, and may stop at another point from another start.
+        # Each search ends within 2 MiB, at a point that depends on its start.
         least = min(scenario["smallest_budget_bytes"] for scenario in budgets.values())
         self.assertLessEqual(abs(lacking["budget_bytes"] + lacking["bytes"] - least), 4 << 20)
         self.assertTrue(any(not scenario["oom"] for scenario in served["scenarios"]))
@@ -183,7 +184,7 @@ class Lacking(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """-o X.html: the page of the recording; the rest of it is plan_test's."""
+    """-o X.html writes the page of the recording; plan_test tests the rest of it."""
 
     def page(self, *words, name="page.html"):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-// What the page and some tests keep at the window of a page.
+// Properties that the page and some tests add to a page's window.
 interface Window {
     strata: any;
     copied: string;

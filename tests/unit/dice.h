@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Any state will do to begin with. */
+/* Any initial state is valid. */
 struct dice {
     uint64_t state;
 };

@@ -1,6 +1,7 @@
 /*
- * Lets every allocation fail in turn, in all questions about a recording: filters, extents, groups, trees, comparisons and
- * causes. Each must answer "no memory", give back all that it took, and be right once there is memory again.
+ * Lets every allocation fail in turn, in all questions about a recording: filters, extents, groups, trees, comparisons
+ * and causes. Each must answer "no memory", free all that it took, and give the right answer once there is memory
+ * again.
  */
 #include "recording.h"
 
@@ -31,7 +32,7 @@ static struct timeline *program(struct recording *recording, bool second) {
 
 struct pair {
     struct timeline *a, *b;
-    struct comparison wanted; /* made with memory enough */
+    struct comparison wanted; /* made with enough memory */
 };
 
 static enum outcome done_or_not(bool done, bool right) {

@@ -10,7 +10,7 @@ struct failing {
     long fail_at; /* this allocation fails, and all after it if `for_good`; -1: none */
     bool for_good;
     long n_calls;
-    size_t nbytes; /* handed out and not given back */
+    size_t nbytes; /* allocated and not yet freed */
 };
 
 static inline void *failing_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
@@ -39,13 +39,13 @@ enum outcome {
     WRONG /* another error than "no memory" */
 };
 
-/* A task starts with empty memory, releases all of it, and says how it went. */
+/* A task starts without any memory, frees all that it takes, and returns its outcome. */
 typedef enum outcome task(struct arena_host host, const void *input);
 
-/* Lets each allocation of a task fail, alone and with all that follow. What only wanted to give back the rest of a
- * block (arena_trim), or would do with a smaller one, may be survived, but never with a wrong answer or a leak; and
- * when a task survives that nothing is left from some point on, it survives the same from any later point. Returns how
- * many failures ended the task. */
+/* Lets each allocation of a task fail, alone and with all that follow. A task may survive the failure of a call that
+ * only gives back the rest of a block (arena_trim) or that can use a smaller one, but never with a wrong answer or a
+ * leak. If a task survives that all allocations fail from some point on, it also survives this from any later point.
+ * Returns how many failures ended the task. */
 static inline long fail_each(task *run, const void *input) {
     struct failing plenty = {.fail_at = -1};
     long n_refused = 0;

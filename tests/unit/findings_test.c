@@ -1,4 +1,4 @@
-/* Steps, phases and every kind of finding, each where it is and where it is not, in small training loops made by hand. */
+/* Steps, phases and every kind of finding, each present in one hand-made training loop and absent in another. */
 #define RECORDING_EVENTS 2048
 #include "recording.h"
 
@@ -7,7 +7,7 @@
 
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 
-/* What is planted into a loop. */
+/* The fault that is planted into a loop. */
 enum fault {
     HEALTHY,
     LEAK,
@@ -98,7 +98,7 @@ static const struct finding *finding_of(const struct verdicts *verdicts, enum fi
     return NULL;
 }
 
-/* Sentences are whole: they end, and nothing of them is cut. */
+/* Sentences are complete: they end, and nothing is cut off. */
 static void words_check(const struct verdicts *verdicts) {
     char text[FINDING_TEXT_NBYTES];
     for (uint32_t i = 0; i < verdicts->findings.count; i++) {
@@ -113,7 +113,7 @@ static void words_check(const struct verdicts *verdicts) {
     }
 }
 
-/* A finding's set is what its figures count: alive at its moment, as many bytes as it says. */
+/* A finding's set matches its figures: its allocations are live at its moment and have as many bytes. */
 static void sets_check(const struct verdicts *verdicts) {
     const struct allocations *allocations = &verdicts->timeline->device->allocations;
     for (uint32_t f = 0; f < verdicts->findings.count; f++) {
@@ -138,7 +138,7 @@ static void sets_check(const struct verdicts *verdicts) {
     }
 }
 
-/* Of a loop of so many steps with a fault: is the kind found? */
+/* A loop with a fault, and whether the kind of finding must be found. */
 struct loop_case {
     enum fault fault;
     uint32_t turns;
@@ -184,7 +184,7 @@ static void test_what_loops_leave_behind(void **state) {
         if (wanted->found != (finding != NULL))
             fail_msg("case %d: %s is %sfound", (int)i, finding_kind_name(wanted->kind),
                      finding != NULL ? "" : "not ");
-        /* The same loop without the fault is the truth, where it makes the same allocations. */
+        /* The same loop without the fault gives the truth, if it makes the same allocations. */
         if (wanted->found && wanted->fault != GROWING_BUFFER && wanted->fault != KEPT_PER_LAYER)
             assert_int_equal(finding->saves,
                              peak_of(wanted->fault, wanted->turns) - peak_of(HEALTHY, wanted->turns));
@@ -229,7 +229,8 @@ static void test_out_of_memory(void **state) {
 
 static void test_flushes(void **state) {
     (void)state;
-    for (uint32_t asked = 0; asked < 2; asked++) { /* by a request that failed at first, or by the program */
+    for (uint32_t asked = 0; asked < 2;
+         asked++) { /* released for a request that failed at first, or by the program */
         struct recording *recording = recording_open();
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
         uint32_t empty = recording_stack(recording, step, TORCH "cuda/memory.py", "empty_cache");
@@ -346,8 +347,8 @@ static void test_where_steps_come_from(void **state) {
     turns_check(&loop, 4 * TURN + 1, TURNS_OPTIMIZER, 4);
 }
 
-/* Forward only: `turns` times a batch and the layers; without `whole` the layers come again and again in one forward,
- * between an embedding and a head. */
+/* Forward only: `turns` times a batch and the layers. Without `whole`, one forward repeats the layers between an
+ * embedding and a head. */
 static struct loop forwards(uint32_t turns, bool whole) {
     struct loop loop = loop_open();
     uint32_t model = stack_parent(&loop.recording->trace.stacks, loop.forward[0]), event = 1;

@@ -40,7 +40,7 @@ static inline void bytes_release(struct bytes *bytes) {
 struct memory_input {
     const uint8_t *at;
     size_t nbytes, used;
-    size_t step; /* the most that one read gives; 0: all */
+    size_t step; /* the most bytes that one read returns; 0: all */
 };
 
 static inline int64_t memory_input_read(void *context, void *to, size_t nbytes) {

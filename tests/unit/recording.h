@@ -1,5 +1,5 @@
 /*
- * Small recordings, written down allocation by allocation, for tests of what is computed from them.
+ * Small recordings, made allocation by allocation, for tests of computations on them.
  *
  *     struct recording *recording = recording_open();
  *     uint32_t stack = recording_stack(recording, 0, "/home/u/train.py", "step");
@@ -36,7 +36,7 @@
 #define RECORDING_ANNOTATIONS 64
 #endif
 enum { RECORDING_SEGMENTS = 16, RECORDING_BLOCKS = 64 };
-#define STAYS UINT32_MAX /* a death: still there at the end */
+#define STAYS UINT32_MAX /* a death: still live at the end */
 
 struct recording {
     struct trace trace;
@@ -110,7 +110,7 @@ static inline uint32_t recording_stack(struct recording *recording, uint32_t cal
     return trace->stacks.count - 1;
 }
 
-/* A stack of one frame, which is in a line of a file. */
+/* A stack of one frame, at a line of a file. */
 static inline uint32_t recording_site(struct recording *recording, const char *file, const char *name,
                                       uint32_t line) {
     uint32_t stack = recording_stack(recording, 0, file, name);
@@ -143,7 +143,7 @@ static inline uint32_t recording_allocation(struct recording *recording, uint32_
     return id;
 }
 
-/* Annotation at a time of the test's own. */
+/* Adds an annotation at a time that the test chooses. */
 static inline void recording_annotation_at(struct recording *recording, int64_t time_us, const char *name,
                                            enum annotation_stage stage) {
     struct trace *trace = &recording->trace;
@@ -152,12 +152,12 @@ static inline void recording_annotation_at(struct recording *recording, int64_t 
         (struct annotation){time_us, recording_text(recording, name), 0, (uint8_t)stage};
 }
 
-/* When an event is, where the test sets no times. */
+/* The time of an event if the test sets no times. */
 static inline int64_t recording_time_us(uint32_t event) {
     return 1000000 + (int64_t)event * 10;
 }
 
-/* Annotation at the time that recording_settle gives to an event. */
+/* Adds an annotation at the time that recording_settle gives to an event. */
 static inline void recording_annotation(struct recording *recording, uint32_t event, const char *name,
                                         enum annotation_stage stage) {
     recording_annotation_at(recording, recording_time_us(event), name, stage);
@@ -184,7 +184,7 @@ static inline void recording_segment(struct recording *recording, uint64_t addre
     recording->segments[device->n_segments++] = segment;
 }
 
-/* Where the test sets no times. */
+/* Sets the times of events if the test does not. */
 static inline void recording_time_events(struct recording *recording, uint32_t n_events) {
     for (uint32_t i = 0; i < n_events; i++)
         recording->time_us[i] = recording_time_us(i);

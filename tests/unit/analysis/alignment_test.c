@@ -1,4 +1,4 @@
-/* Programs with more layers beside the same with fewer, and sizes beyond the recorded ones: sums that a formula gives. */
+/* Aligns programs that differ in their number of layers, and extrapolates sizes; formulas give the expected sums. */
 #define RECORDING_ALLOCATIONS 256
 #define RECORDING_EVENTS      512
 #include "recording.h"
@@ -52,7 +52,7 @@ static void test_layers_are_found(void **state) {
     recording_close(small.recording);
 }
 
-/* Another program has no insertions that make it this one. */
+/* No insertions turn a different program into this one. */
 static void test_other_programs_do_not_align(void **state) {
     (void)state;
     struct run small = run_of(2, 100), large = run_of(4, 104);
@@ -66,7 +66,7 @@ static void test_other_programs_do_not_align(void **state) {
     recording_close(small.recording);
 }
 
-/* The most that a program has in use. */
+/* The peak of a program. */
 static uint64_t peak_of(const struct program *program) {
     uint64_t used = 0, peak = 0;
     for (uint32_t i = 0; i < program->n_ops; i++) {
@@ -78,7 +78,7 @@ static uint64_t peak_of(const struct program *program) {
     return peak;
 }
 
-/* Extrapolated to a number of layers it is the program that really has them. */
+/* The program extrapolated to a number of layers equals the one that has them. */
 static void test_layers_that_were_not_recorded(void **state) {
     (void)state;
     struct run small = run_of(2, 100), large = run_of(4, 100);
@@ -133,7 +133,7 @@ static void test_lines_through_two_points(void **state) {
     assert_int_equal(extrapolate_linear(100, 200, 8, 16, 4), 50);
     assert_int_equal(extrapolate_linear(100, 200, 8, 16, 0), 0);
     assert_int_equal(extrapolate_linear(200, 100, 8, 16, 20), 50);
-    assert_int_equal(extrapolate_linear(200, 100, 8, 16, 100), 0); /* not below nothing */
+    assert_int_equal(extrapolate_linear(200, 100, 8, 16, 100), 0); /* never below zero */
     assert_int_equal(extrapolate_linear(200, 100, 8, 16, 4), 250);
     assert_int_equal(extrapolate_linear(1, UINT64_MAX, 1, 2, UINT64_MAX), UINT64_C(1) << 60);
 }

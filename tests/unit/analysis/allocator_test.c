@@ -1,4 +1,5 @@
-/* The model of PyTorch's allocator against published figures: PyTorch's own tests and tables in its pull requests. */
+/* Compares the model of PyTorch's allocator with published figures: PyTorch's own tests, and tables in its pull
+ * requests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ static bool list_is_sound(const struct allocator *a, const struct ordered *set, 
     return true;
 }
 
-/* The counts and sets of lists by what is free in them. */
+/* Do the counts and sets of a list match its free blocks? */
 static bool list_is_counted(const struct allocator *a, const struct allocator_list *list) {
     const struct ordered_key *key;
     uint32_t n_giving = 0;
@@ -73,7 +74,7 @@ static bool list_is_counted(const struct allocator *a, const struct allocator_li
            (list->is_filled || list->free.count == 0);
 }
 
-/* Do the blocks tile their segments, no free neighbours, sums as they should be? */
+/* Do the blocks tile their segments, are no two free blocks neighbours, and are the sums right? */
 static bool allocator_is_sound(const struct allocator *a) {
     uint64_t mapped = 0, active = 0, n_free = 0, n_listed = 0;
     for (uint32_t i = 1; i < a->n_blocks; i++) {
@@ -143,7 +144,7 @@ static void test_rounding(void **state) {
     assert_int_equal(allocator_round(&classes, 600 * MIB), 768 * MIB);
     assert_int_equal(allocator_round(&classes, 1100 * MIB), 1280 * MIB);
     assert_int_equal(allocator_round(&classes, 2100 * MIB), 2304 * MIB);
-    plain.aligned = true; /* Ascend asks for 32 bytes more */
+    plain.aligned = true; /* Ascend requests 32 more bytes */
     assert_int_equal(allocator_round(&plain, 480), 512);
     assert_int_equal(allocator_round(&plain, 481), 1024);
 }
@@ -245,7 +246,8 @@ static void test_large_requests_split_above_1_mib(void **state) {
     machine_close(&machine);
 }
 
-/* ---- a loop whose large blocks find no place: max_split_size with expandable segments (PyTorch's PR 193400) ---- */
+/* ---- a loop whose large blocks never fit into free ones: max_split_size with expandable segments (PyTorch's PR
+ * 193400) ---- */
 
 struct loop {
     uint32_t keep[130];
@@ -351,7 +353,7 @@ static void test_collecting_passes_expandable(void **state) {
     a->n_calls = 0;
     assert_int_not_equal(ask(a, 80 * MIB), 0);
     assert_int_equal(a->reserved_bytes, 120 * MIB);
-    assert_int_equal(a->call[0].change, SEGMENT_FREE); /* the plain one, not the other */
+    assert_int_equal(a->call[0].change, SEGMENT_FREE); /* the ordinary segment, not the expandable one */
     assert_int_equal(a->n_calls, 2);
     assert_int_equal(a->n_retries, 0);
     machine_close(&machine);
@@ -385,7 +387,7 @@ static void test_pages_are_given_back_whole(void **state) {
     allocator_free(a, first);
     allocator_free(a, last);
     allocator_empty_cache(a);
-    assert_int_equal(a->reserved_bytes, 20 * MIB); /* the pages that the kept one lies in */
+    assert_int_equal(a->reserved_bytes, 20 * MIB); /* the pages that contain the kept block */
     assert_true(allocator_is_sound(a));
     allocator_free(a, kept);
     allocator_empty_cache(a);
@@ -421,7 +423,7 @@ static void test_exact_releases(void **state) {
     machine_close(&machine);
 }
 
-/* Of many streams those are found that have something to give back, also when they had nothing at an earlier look. */
+/* Among many streams the model finds those that can give memory back, even if they could not at an earlier look. */
 static void test_every_stream_gives_back(void **state) {
     (void)state;
     static const char *const confs[] = {"", "expandable_segments:True", "garbage_collection_threshold:0.5"};

@@ -1,4 +1,4 @@
-/* The layers of a forward, found by what repeats in it. */
+/* The layers of a forward, found by repetition. */
 #include "training.h"
 
 #include "analysis/findings/verdicts.h"
@@ -6,7 +6,7 @@
 
 enum { LAYERS = 6, EACH = 4, BEFORE = 3 };
 
-/* Three allocations of an embedding, then six times four of a layer's lines, then two of a head; a backward behind them. */
+/* Three allocations of an embedding, then six times four of a layer's lines, then two of a head; a backward follows. */
 static void forward_add(const struct training *training, const uint32_t *line, uint32_t begin) {
     struct recording *recording = training->recording;
     const uint32_t end = begin + 100;
@@ -43,12 +43,12 @@ static void test_layers(void **state) {
         assert_int_equal(blocks.span[i].first, BEFORE + i * EACH);
         assert_int_equal(blocks.span[i].end, BEFORE + (i + 1) * EACH);
     }
-    /* The frame that a whole layer has in common, innermost: layer.py's forward. */
+    /* The innermost frame that all allocations of a layer share: layer.py's forward. */
     assert_int_equal(blocks.forward[0].site, recording->trace.stacks.frame[training.layer]);
     recording_close(recording);
 }
 
-/* The same allocations by one line each: nothing repeats. */
+/* The same allocations, each from a line of its own: nothing repeats. */
 static void test_nothing_repeats(void **state) {
     (void)state;
     struct recording *recording = recording_open();

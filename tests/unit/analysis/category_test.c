@@ -1,4 +1,4 @@
-/* The category of an allocation, from its stack and from what it outlives. */
+/* The category of an allocation, from its stack and the phases that it outlives. */
 #include "recording.h"
 
 #include "analysis/loop/category.h"
@@ -35,7 +35,7 @@ static void test_a_step(void **state) {
     static const enum category wanted[] = {
         CATEGORY_OTHER,           /* from before the recording, without a stack */
         CATEGORY_PARAMETER,       /* moved to the device */
-        CATEGORY_INPUT,           /* a loader's */
+        CATEGORY_INPUT,           /* made by a loader */
         CATEGORY_ACTIVATION,      /* alive when the backward pass allocates */
         CATEGORY_TEMPORARY,       /* gone before */
         CATEGORY_GRADIENT,        /* alive when the optimizer allocates */
@@ -74,7 +74,7 @@ static void test_a_free_s_stack_tells_nothing(void **state) {
     recording_close(recording);
 }
 
-/* What a profiler or a rule says is not inferred, and a word of their own is neither. */
+/* Categories from a profiler or a rule are not marked as inferred, not even with names of their own. */
 static void test_a_context_decides(void **state) {
     (void)state;
     static const struct {
@@ -97,7 +97,7 @@ static void test_a_context_decides(void **state) {
     recording_close(recording);
 }
 
-/* Cut off in the forward pass of the second step: what most of the same stack were decides. */
+/* The recording ends in the second step's forward. The category of most allocations with the same stack decides. */
 static void test_what_the_end_leaves_open(void **state) {
     (void)state;
     struct recording *recording = recording_open();

@@ -1,4 +1,4 @@
-/* Why two recordings differ: comparisons written site by site, each with one change. */
+/* Why two recordings differ: comparisons made site by site, each with one change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void made_open(struct made *made) {
         made->site[i] = (struct compare_site){usual(i), usual(i), SITE_SAME, CHANGE_SAME};
 }
 
-/* Sites of another size: `factor` times in 1/2. */
+/* Changes a site's sizes; `halves` is the factor in units of 1/2. */
 static void resize(struct site_profile *profile, uint64_t halves) {
     profile->bytes = profile->bytes * halves / 2;
     profile->made_bytes = profile->made_bytes * halves / 2;
@@ -56,7 +56,7 @@ static void made_find(struct made *made, struct cause_steps steps) {
     assert_true(causes_find(&made->causes, &made->comparison, steps, &made->arena));
 }
 
-/* The one cause, and what it is of; the arena is released. */
+/* The only cause; checks that there is no other, and releases the arena. */
 static struct cause only_cause(struct made *made) {
     made_find(made, ten_steps);
     assert_int_equal(made->causes.count, 1);
@@ -155,7 +155,7 @@ static void test_older_than_the_recording(void **state) {
     assert_int_equal(cause.to, 2);
 }
 
-/* Three sites by the same factor are one cause; two are two. */
+/* Three sites that change by the same factor are one cause; two sites are two causes. */
 static void test_what_many_share(void **state) {
     (void)state;
     for (uint32_t n = 2; n < 4; n++) {
@@ -171,7 +171,7 @@ static void test_what_many_share(void **state) {
     }
 }
 
-/* Half the size everywhere, weights too: the data type. Without the weights it is the batch. */
+/* If all sizes are halved, weights included, the data type changed; without the weights, the batch did. */
 static void test_a_data_type(void **state) {
     (void)state;
     for (uint32_t weights = 0; weights < 2; weights++) {
@@ -185,7 +185,8 @@ static void test_a_data_type(void **state) {
     }
 }
 
-/* Twice the sequence: what depends on its square has four times the size, and follows. */
+/* With twice the sequence length, tensors that depend on its square have four times the size, and are explained by
+ * it. */
 static void test_what_follows(void **state) {
     (void)state;
     struct made made;
@@ -201,7 +202,7 @@ static void test_what_follows(void **state) {
     arena_release(&made.arena);
 }
 
-/* Only B runs a backward: all that it makes is one cause. */
+/* Only B runs a backward: all of its allocations are one cause. */
 static void test_a_phase_that_one_has(void **state) {
     (void)state;
     struct made made;
@@ -221,7 +222,7 @@ static void test_a_phase_that_one_has(void **state) {
     assert_int_equal(cause.from, 0);
 }
 
-/* Another line without a difference in bytes is told, after all else. */
+/* A site that moved to another line without a difference in bytes is listed last. */
 static void test_a_moved_site(void **state) {
     (void)state;
     struct made made;
@@ -246,7 +247,7 @@ static void test_highest_moments_of_phases(void **state) {
     phase_peaks_find(peaks, &(struct spans){4, 0, a}, &(struct spans){1, 0, b});
     assert_true(peaks[0].known);
     assert_int_equal(peaks[0].a_bytes, 7);
-    assert_int_equal(peaks[0].a_moment, 30); /* the first of the highest */
+    assert_int_equal(peaks[0].a_moment, 30); /* the first of the highest moments */
     assert_int_equal(peaks[0].b_moment, 3);
     assert_false(peaks[1].known);
     assert_false(peaks[2].known);

@@ -1,4 +1,4 @@
-/* Profiles of ranks written by hand: which steps have tables, and which ranks are compared with each other. */
+/* Hand-made profiles of ranks: which steps have tables, and which ranks are compared with each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "base/numbers.h"
 #include "memory_host.h"
 
-/* All of the first eight, then two for each doubling. */
+/* Keeps the first eight steps, then two for each doubling. */
 static void test_which_steps_are_kept(void **state) {
     (void)state;
     uint32_t kept[4] = {0};
@@ -50,7 +50,7 @@ static struct rank_profile profile_of(unsigned which, uint32_t first_site) {
                                  .oom_phase = -1};
 }
 
-/* Numbers from 0 in the order of their first rows: another step, another group, another program. */
+/* Cohorts are numbered from 0 in the order of their first rows. They differ by step, group or program. */
 static void test_who_is_compared_with_whom(void **state) {
     (void)state;
     struct rank_profile one = profile_of(0, 100), other = profile_of(1, 900);

@@ -1,11 +1,12 @@
-/* Groups of one recording and sites of two: every byte is in one row, sites are matched, highlights mean the same. */
+/* Groups of one recording and sites of two: every byte is in one row, sites are matched, and highlights select the
+ * same. */
 #include "recording.h"
 
 #include "analysis/compare/compare.h"
 #include "analysis/compare/highlight.h"
 #include "base/numbers.h"
 
-/* Three sites in two files, one of them called by two ways; five allocations at moment 6. */
+/* Three sites in two files, one of them with two callers; five live allocations at moment 6. */
 static struct recording *small_recording(void) {
     struct recording *recording = recording_open();
     uint32_t main_ = recording_site(recording, "/u/train.py", "main", 1);
@@ -15,7 +16,7 @@ static struct recording *small_recording(void) {
     const uint32_t *frame = recording->trace.stacks.frame;
     recording->trace.frames.frame[frame[via_main]].line =
         recording->trace.frames.frame[frame[via_other]].line =
-            5; /* one place for people, though noted twice */
+            5; /* the same place in the code, recorded as two frames */
     recording_allocation(recording, 1, STAYS, 100, main_);
     recording_allocation(recording, 2, STAYS, 200, other);
     recording_allocation(recording, 3, STAYS, 400, via_main);
@@ -63,7 +64,7 @@ static void test_groups_add_up(void **state) {
     recording_close(recording);
 }
 
-/* Groups of two moments: one that only one side has has no partner, and the largest difference comes first. */
+/* Groups of two moments: a group that one side lacks has no partner, and the largest difference comes first. */
 static void test_pairs(void **state) {
     (void)state;
     static const struct compare_group a[] = {{.bytes = 90, .key = 1}, {.bytes = 50, .key = 7}};
@@ -125,7 +126,7 @@ static void test_one_recording_at_two_moments(void **state) {
     recording_close(recording);
 }
 
-/* The same program with a line moved, a file renamed, and one site that the other has not. */
+/* The same program with a moved line, a renamed file, and a site that the other lacks. */
 static void test_sites_are_found_again(void **state) {
     (void)state;
     struct recording *a = recording_open(), *b = recording_open();
@@ -157,7 +158,7 @@ static uint64_t highlighted(struct recording *recording, uint32_t by, uint32_t k
     return bytes;
 }
 
-/* A frame stands for all that goes through it, a site only for what it asked for itself. */
+/* A frame selects all allocations whose stacks contain it; a site only those that it requested itself. */
 static void test_highlights(void **state) {
     (void)state;
     struct recording *recording = small_recording();

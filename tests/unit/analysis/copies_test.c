@@ -1,4 +1,5 @@
-/* 16-bit copies of weights: as many as there are weights, those that live longest, and only what a frame or numbers show. */
+/* 16-bit copies of weights: as many as there are weights, the longest-lived ones, and only if a frame or numbers show
+ * them. */
 #include "recording.h"
 
 #include "analysis/loop/category.h"
@@ -7,7 +8,8 @@
 
 enum { WEIGHTS = 3, CASTS = 6, AFTER = 5, N = WEIGHTS + CASTS + AFTER };
 
-/* Three weights, six allocations of a forward with these sizes and deaths, and five more, so that these are not the last. */
+/* Three weights, six allocations of a forward with these sizes and deaths, and five more, so that the six are not the
+ * last. */
 static void copies_find(const uint64_t *size, const uint32_t *death, bool native, bool *copied) {
     static const uint64_t weight[WEIGHTS] = {4000, 4000, 16000};
     struct recording *recording = recording_open();
@@ -48,7 +50,8 @@ static void test_a_frame_names_them(void **state) {
     assert_memory_equal(copied, wanted, sizeof wanted);
 }
 
-/* Without such a frame: two sizes, as many as there are weights, 12,000 of 24,000 bytes. With one size they may be chance. */
+/* Without such a frame numbers decide: two sizes, as many copies as weights, 12,000 of 24,000 bytes. A single size may
+ * be chance. */
 static void test_numbers_show_them(void **state) {
     (void)state;
     static const uint64_t both[CASTS] = {2000, 2000, 8000, 3000, 3000, 3000},

@@ -39,13 +39,13 @@ static void test_peaks(void **state) {
     struct recording *recording = lives_open(&program, &lives);
     struct edit edit = {0};
     peak_is(recording, &lives, &edit, 1900, 1024 + 1024 + 512);
-    /* Without b behind moment 2 until c is freed: a and b, before and after. */
+    /* Removes b from behind moment 2 until c is freed. */
     assert_true(edit_cut(&edit, B, position_behind(2, 0), position_at(5), &recording->arena));
     peak_is(recording, &lives, &edit, 1600, 1024 + 1024);
-    /* A second b from behind moment 5 on, beside the first one. */
+    /* Adds a second b from behind moment 5 on, beside the first one. */
     assert_true(edit_life(&edit, B, position_behind(5, 0), position_at(8), &recording->arena));
     peak_is(recording, &lives, &edit, 2200, 3 * 1024);
-    /* Half of a and c, and b as it is. */
+    /* Halves a and c, and leaves b. */
     static const uint64_t halves[] = {500, 600, 150};
     struct edit smaller = {.size = halves};
     peak_is(recording, &lives, &smaller, 1250, 512 + 1024 + 512);
@@ -64,7 +64,8 @@ static void test_nothing_is_added_backwards(void **state) {
     recording_close(recording);
 }
 
-/* Without b from moment 4 on, and c made again at 7: operations of the changed program, in order, with their rows. */
+/* Ends b at moment 4 and makes c again at 7; checks the operations of the changed program, in order, with their
+ * rows. */
 static void test_the_program(void **state) {
     (void)state;
     static const struct {

@@ -1,4 +1,4 @@
-/* What a finding saves: the curve without some lives, a part of a life or all of it, against a count by hand. */
+/* The saving of a finding: the curve without some lives or parts of lives, compared with a count by hand. */
 #include "recording.h"
 
 #include "analysis/findings/finder.h"
@@ -39,14 +39,14 @@ static void test_savings(void **state) {
     assert_int_equal(saved(finder, 2, 3, 4), 30);  /* 150 at moments 2 and 3 */
     assert_int_equal(saved(finder, 0, 3, 4), 30);  /* 80 at moment 3, but 150 at moment 2 */
     assert_int_equal(saved(finder, 1, 4, 6), 0);   /* only after the peak */
-    /* Each is put back before the next: both together, then none. */
+    /* The removals add up until the finder puts them back: first both together, then none. */
     finder_remove(finder, 0, 1, 4);
     assert_int_equal(saved(finder, 1, 2, 6), 150);
     assert_int_equal(saved(finder, 2, 4, 4), 0);
     recording_close(recording);
 }
 
-/* Of a set at moment 3, what is not alive then is not counted. */
+/* At moment 3 only the set's live allocations count. */
 static void test_count_at_a_moment(void **state) {
     (void)state;
     struct recording *recording = recording_open();

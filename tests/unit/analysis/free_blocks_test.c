@@ -1,4 +1,4 @@
-/* Free blocks of segments written down block by block, at the end and at an earlier moment. */
+/* Free blocks of hand-made segments, at the end and at an earlier moment. */
 #include "recording.h"
 
 #include "analysis/model/free_blocks.h"
@@ -56,7 +56,7 @@ static void test_final_free_blocks_by_group(void **state) {
     recording_close(recording);
 }
 
-/* What a file leaves out of a segment is free, but not a free block. */
+/* Bytes of a segment that no block covers are free, but are not a free block. */
 static void test_a_segment_larger_than_its_blocks(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -74,7 +74,7 @@ static uint32_t allocation_at(struct recording *recording, uint32_t birth, uint3
     return id;
 }
 
-/* Blocks are joined again when what was made in between is gone. */
+/* Free blocks are joined again when the allocation between them is gone. */
 static void test_what_comes_and_goes_changes_nothing(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -84,7 +84,8 @@ static void test_what_comes_and_goes_changes_nothing(void **state) {
     recording_settle(recording, 20);
     struct free_blocks_summary summary = free_blocks_after(recording, 10, true);
     assert_free_blocks(&summary.all, 1, 10 * MIB, 6 * MIB, 1, 6 * MIB);
-    assert_int_equal(free_blocks_after(recording, 12, false).all.free_bytes, 5 * MIB); /* while it is there */
+    /* While the allocation between them is live. */
+    assert_int_equal(free_blocks_after(recording, 12, false).all.free_bytes, 5 * MIB);
     recording_close(recording);
 }
 
@@ -120,20 +121,20 @@ static void test_segments_that_came_and_went_since(void **state) {
     segment_event(recording, 5, SEGMENT_ALLOC, BASE, 20 * MIB);
     segment_event(recording, 11, SEGMENT_FREE, 3 * BASE, 30 * MIB);
     segment_event(recording, 12, SEGMENT_ALLOC, 2 * BASE, 20 * MIB);
-    segment_event(recording, 13, SEGMENT_ALLOC, 3 * BASE, 40 * MIB); /* what was there first counts */
+    segment_event(recording, 13, SEGMENT_ALLOC, 3 * BASE, 40 * MIB); /* the older segment counts */
     segment_event(recording, 14, SEGMENT_FREE, 3 * BASE, 40 * MIB);
     allocation_at(recording, 6, 15, 4 * MIB, 3 * BASE);
     recording_settle(recording, 20);
     struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.n_groups, 2);
-    assert_int_equal(summary.groups[0].pool, POOL_UNKNOWN); /* of what was given back */
+    assert_int_equal(summary.groups[0].pool, POOL_UNKNOWN); /* the pool of segments that were given back */
     assert_free_blocks(&summary.groups[0].free_blocks, 1, 30 * MIB, 26 * MIB, 1, 26 * MIB);
     assert_free_blocks(&summary.groups[1].free_blocks, 1, 20 * MIB, 20 * MIB, 1, 20 * MIB);
     assert_int_equal(summary.groups[1].free_blocks.empty_bytes, 20 * MIB);
     recording_close(recording);
 }
 
-/* Pages of an expandable segment: those unmapped since join what is left, those mapped since are cut out. */
+/* Pages of an expandable segment: pages unmapped later are added to the final ones, pages mapped later are removed. */
 static void test_pages_of_an_expandable_segment(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -156,7 +157,7 @@ static void test_pages_of_an_expandable_segment(void **state) {
     recording_close(recording);
 }
 
-/* Ranges at the end of the address space, that overlap, or of size 0, are taken as they are. */
+/* Ranges that overlap, have size 0 or end with the address space are used as they are. */
 static void test_hostile_ranges(void **state) {
     (void)state;
     struct recording *recording = recording_open();

@@ -1,4 +1,4 @@
-/* Whether a backward makes gradients or adds to older ones, in two turns of twelve allocations each. */
+/* Does a backward make gradients or add to older ones? Two turns of twelve allocations each. */
 #include "recording.h"
 
 #include "analysis/findings/gradients_made.h"
@@ -6,8 +6,8 @@
 enum { OLDS_MOST = 6 /* with the parameter */, TURN = 12, N = OLDS_MOST + 2 * TURN };
 
 /* Each turn makes an activation and eleven allocations in backward, of which the first two are gradients of 4,096 and 100
- * bytes: the last eight of a backward tell nothing. An older parameter has 4,096 bytes, and `n_olds` more
- * may be its gradients. `blamed`: a leak's site makes the gradients. */
+ * bytes: the last eight allocations of a backward are ignored. An older parameter has 4,096 bytes, and `n_olds` more
+ * may be its gradients. `blamed`: a leak was reported at the site that makes the gradients. */
 static bool made_is(uint32_t n_olds, uint32_t old_death, bool blamed, uint8_t first, uint64_t wanted_first,
                     uint64_t wanted_second) {
     struct recording *recording = recording_open();
@@ -43,27 +43,30 @@ static bool made_is(uint32_t n_olds, uint32_t old_death, bool blamed, uint8_t fi
     return finder.gradients_unsure;
 }
 
-/* What may be an older gradient is gone at the second forward: all gradients of a backward are new, 4,096 and 100 bytes. */
+/* Possible older gradients are freed by the second forward, so all gradients of a backward are new: 4,096 and 100
+ * bytes. */
 static void test_nothing_to_add_to(void **state) {
     (void)state;
     assert_false(made_is(1, 10, false, CATEGORY_GRADIENT, 4196, 4196));
     assert_false(made_is(1, 10, true, CATEGORY_GRADIENT, 0, 0)); /* a leak keeps copies of them */
 }
 
-/* It stays until moment 30, and so past the second forward. One gradient of its size is made for one old: anew, and only
- * that of a parameter's size counts. The second turn has no forward after it: 40 events end with what is there. */
+/* The old one stays until moment 30, past the second forward. One gradient of its size is made, so it is new, and only
+ * a gradient of a parameter's size counts. The second turn has no forward after it; it ends with the recording, after
+ * 40 events. */
 static void test_made_beside_an_older_one(void **state) {
     (void)state;
     assert_false(made_is(1, 30, false, CATEGORY_GRADIENT, 4096, 4196));
 }
 
-/* Freed at once instead: it was added to the older one, and nothing is seen to be made. */
+/* If the new one is freed at once, backward added it to the older one, and no gradient counts as made. */
 static void test_added_to_an_older_one(void **state) {
     (void)state;
     assert_true(made_is(1, 30, false, CATEGORY_TEMPORARY, 0, 100));
 }
 
-/* Five older ones for a single gradient: a step has at most four for each parameter, so some are gradients. */
+/* Five older allocations for one gradient: training keeps at most four for each parameter, so some of them are
+ * gradients. */
 static void test_too_many_older_ones(void **state) {
     (void)state;
     assert_true(made_is(5, 30, false, CATEGORY_GRADIENT, 0, 4196));

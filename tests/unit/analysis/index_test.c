@@ -1,4 +1,5 @@
-/* What an index concludes: rows that differ from their cohort, findings that reports share, copies, and their order. */
+/* The findings of an index: rows that differ from their cohort, findings that reports share, copies, and their
+ * order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,7 @@ struct many {
     char names[ROWS][16];
 };
 
-/* Ranks that peak at 10 GiB each, as their sidecars say it. */
+/* Ranks with a peak of 10 GiB each, as from their sidecars. */
 static void many_open(struct many *many) {
     *many = (struct many){0};
     arena_init(&many->arena, plain_host, SIZE_MAX);
@@ -87,7 +88,7 @@ static void test_one_rank_is_odd(void **state) {
     many_close(&many);
 }
 
-/* What ran out of memory comes first, then what is severe; what a report only says of its recording is left out. */
+/* Rows that ran out of memory come first, then severe findings. Notes on a recording are left out. */
 static void test_order_and_uniting(void **state) {
     (void)state;
     struct many many;
@@ -139,7 +140,8 @@ static void test_a_copy_counts_once(void **state) {
     many_close(&many);
 }
 
-/* What all rows have that were replayed and are no copies, each with the most that any needs; served where all are. */
+/* Settings that all replayed rows have (copies aside), each with the highest need of any row; served if all rows
+ * are. */
 static void test_one_setting_for_all(void **state) {
     (void)state;
     struct many many;
@@ -165,7 +167,7 @@ static void test_one_setting_for_all(void **state) {
     assert_int_equal(many.index.together[0].peak_bytes, 9 * GIB);
     assert_string_equal(index_best_setting(&many.index)->name, "default");
     assert_int_equal(index_best_setting(&many.index)->peak_bytes, 8 * GIB);
-    /* What serves all goes before what needs less. */
+    /* A setting that serves all rows goes before one that needs less. */
     second[0].served = false;
     many.index.n_planned = 0;
     assert_true(index_unite_settings(&many.index));

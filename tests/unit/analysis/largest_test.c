@@ -1,10 +1,10 @@
-/* The largest size that a budget serves, of a program that grows with it in steps that PyTorch's segments make. */
+/* The largest size that a budget serves, for a program that grows with it in steps of PyTorch's segments. */
 #include "recording.h"
 
 #include "analysis/plan/largest.h"
 #include "base/numbers.h"
 
-/* 100 MiB that stay and 30 MiB for each of the size: each a segment of its own, so 100 + 30 x are reserved. */
+/* 100 MiB that stay and 30 MiB for each unit of size x, each in a segment of its own: 100 + 30 x MiB are reserved. */
 static struct recording *recording_of_size(uint64_t x, struct program *program) {
     struct recording *recording = recording_open();
     recording_allocation(recording, 1, STAYS, 100 * MIB, 0);

@@ -1,4 +1,4 @@
-/* What a log's notes say of a device: levels, steps and labels that lines name, why memory ran out, a server's budget. */
+/* Facts about a device from a log's notes: levels, named steps and labels, why memory ran out, a server's budget. */
 #include "recording.h"
 
 #include "analysis/findings/budget.h"
@@ -47,7 +47,7 @@ static void test_levels(void **state) {
     assert_int_equal(levels_line(&device, 4), 0);
 }
 
-/* A maximum between two lines has an event of its own before the line that prints it. */
+/* A maximum between two lines gets an event of its own before the line that prints it. */
 static void test_a_maximum_between_lines(void **state) {
     (void)state;
     struct levels levels;
@@ -65,7 +65,8 @@ static void test_a_maximum_between_lines(void **state) {
     assert_int_equal(levels.track[LEVEL_ALLOCATED].last, 3 * GIB);
 }
 
-/* What the device holds of others is not known where more was reserved than it has in use, nor where no line says both. */
+/* Memory of other processes is unknown if more was reserved than the device has in use, or if no line has both
+ * figures. */
 static void test_nothing_outside(void **state) {
     (void)state;
     struct levels levels;

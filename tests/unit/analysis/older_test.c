@@ -1,4 +1,4 @@
-/* Memory older than the recording, named by its size; copies by autocast; what makes up the peak. */
+/* Memory older than the recording, categorised by size; autocast's copies; the parts of the peak. */
 #include "recording.h"
 
 #include "analysis/findings/peak_made.h"
@@ -25,7 +25,7 @@ static struct places places_make(struct recording *recording) {
     };
 }
 
-/* `copies` of the parameters, older than the recording and never freed. */
+/* Adds `copies` of the parameters, older than the recording and never freed. */
 static void olds_add(struct recording *recording, uint32_t copies) {
     for (uint32_t c = 0; c < copies; c++)
         for (uint32_t i = 0; i < SIZES; i++) {
@@ -34,7 +34,7 @@ static void olds_add(struct recording *recording, uint32_t copies) {
         }
 }
 
-/* A step: forward, backward that makes the gradients, an optimizer that has temporaries; zero_grad at its end. */
+/* A step: forward, backward (which makes the gradients), an optimizer with temporaries, and zero_grad at the end. */
 static void step_add(struct recording *recording, const struct places *places, uint32_t begin) {
     for (uint32_t i = 0; i < 12; i++)
         recording_allocation(recording, begin + i, begin + 40 - i, 100 * KIB, places->forward);
@@ -86,7 +86,7 @@ static void test_parameters_and_state(void **state) {
     recording_close(recording);
 }
 
-/* Gradients of the step before go in the forward: by zero_grad, or all at once. */
+/* Gradients of the step before are freed in the forward: by zero_grad, or all at once. */
 static void test_what_is_freed(void **state) {
     (void)state;
     for (uint32_t named = 0; named < 2; named++) {
@@ -111,7 +111,7 @@ static void test_what_is_freed(void **state) {
     }
 }
 
-/* Forward alone: four of each size are parameters, gradients and two states; two of each are not told apart. */
+/* Forward alone: four of each size are parameters, gradients and two states; two of each cannot be told apart. */
 static void test_forward_alone(void **state) {
     (void)state;
     for (uint32_t copies = 1; copies <= 4; copies++) {
@@ -131,7 +131,7 @@ static void test_forward_alone(void **state) {
     }
 }
 
-/* Where an optimizer's line makes four times what backward does, backward adds to gradients that are older. */
+/* If the optimizer makes four times what backward makes, backward adds to older gradients. */
 static void test_gradients_in_place(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -151,7 +151,7 @@ static void test_gradients_in_place(void **state) {
     recording_close(recording);
 }
 
-/* As many as there are weights of twice the size, those that live longest, and not what is gone at once. */
+/* As many copies as weights of twice the size: the longest-lived ones, not those that are freed at once. */
 static void test_weight_copies(void **state) {
     (void)state;
     struct recording *recording = recording_open();

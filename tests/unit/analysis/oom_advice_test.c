@@ -1,4 +1,4 @@
-/* Advice after running out of memory: each kind follows from the figures that it needs, and from no others. */
+/* Advice after running out of memory: each kind follows from its own figures and from no others. */
 #include "recording.h"
 
 #include "analysis/findings/oom_advice.h"
@@ -35,7 +35,7 @@ static void failed_close(struct failed *failed) {
     recording_close(failed->recording);
 }
 
-/* Asks, and expects these kinds, which OOM_ADVICE_KINDS ends. */
+/* Asks for advice and expects these kinds; OOM_ADVICE_KINDS ends the list. */
 static void assert_advice(struct failed *failed, const enum oom_advice_kind *kinds) {
     failed->count = oom_advise(&failed->ground, &failed->recording->ooms[0], &failed->state, failed->advice);
     for (uint32_t i = 0; i < failed->count; i++)
@@ -79,7 +79,7 @@ static void test_what_was_the_matter(void **state) {
     failed_close(&failed);
 }
 
-/* What device_free does not say is not added to what was reserved. */
+/* An unknown device_free is not added to the reserved bytes. */
 static void test_unknown_figures_do_not_wrap(void **state) {
     (void)state;
     struct failed failed;
@@ -160,14 +160,14 @@ static void test_who_has_the_rest(void **state) {
     assert_bytes(&failed.advice[1], GIB, 0);
     assert_bytes(&failed.advice[4], 8 * GIB, 32 * GIB);
     assert_bytes(&failed.advice[5], GIB, MIB);
-    failed.ground.risen_bytes = GIB - 1; /* less than a twentieth of what is live */
+    failed.ground.risen_bytes = GIB - 1; /* less than a twentieth of the live bytes */
     failed.pending[0] = GIB / 5;         /* less than a tenth of the request */
     ASSERT_ADVICE(&failed, OOM_ADVICE_NOT_IN_ONE_PIECE, OOM_ADVICE_PRIVATE_POOLS, OOM_ADVICE_ROUNDING,
                   OOM_ADVICE_HELD_BY_OTHERS);
     failed_close(&failed);
 }
 
-/* Of each event, what had been freed and not yet completed then. */
+/* For each event, the bytes that had been freed but not completed. */
 static void test_pending_at_each_event(void **state) {
     (void)state;
     struct failed failed;

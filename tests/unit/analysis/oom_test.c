@@ -1,4 +1,4 @@
-/* The state at an out-of-memory event, and who holds which memory: states written block by block. */
+/* The state at an out-of-memory event, and who holds which memory, in hand-made states. */
 #include "recording.h"
 
 #include "analysis/findings/figures.h"
@@ -66,7 +66,7 @@ static void test_free_blocks_of_a_request(void **state) {
     recording_close(recording);
 }
 
-/* The causes add up to the gap, and what a private pool keeps is no hole of the others. */
+/* The causes add up to the gap. Memory that a private pool keeps does not count as a hole. */
 static void test_causes_of_the_gap(void **state) {
     (void)state;
     struct recording *recording = held_recording();
@@ -155,7 +155,7 @@ static void test_settings(void **state) {
         assert_int_equal(bad_at, cases[i].bad_at);
         allocator_settings_print(&settings, text);
         assert_string_equal(text, cases[i].printed);
-        /* What is printed means the same. */
+        /* The printed settings parse to the same settings. */
         assert_int_equal(allocator_settings_add(&again, text, strlen(text), &bad_at), SETTINGS_FINE);
         assert_true(allocator_settings_equal(&settings, &again));
     }

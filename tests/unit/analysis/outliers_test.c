@@ -1,4 +1,4 @@
-/* Ranks beside each other, written as profiles: which are compared, at which step, and which one is unlike the others. */
+/* Hand-made profiles of ranks: which are compared, at which step, and which one differs from the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,11 +78,11 @@ static void test_equal_ranks_are_not_odd(void **state) {
     assert_int_equal(ranks.n_cohorts, 1);
     assert_int_equal(count_odd(&ranks, RANKS), 0);
     assert_int_equal(ranks.row[0].at_step, STEPS - 1);
-    assert_int_equal(ranks.row[0].n_growth, STEPS - 2); /* the first step makes what stays */
+    assert_int_equal(ranks.row[0].n_growth, STEPS - 2); /* the first step makes the memory that stays */
     ranks_close(&ranks);
 }
 
-/* More at the end of its steps, by one call site: that site is the difference, to the byte. */
+/* One rank holds more at the end of its steps, from one call site: that site is the difference, to the byte. */
 static void test_one_holds_more(void **state) {
     (void)state;
     struct ranks ranks;
@@ -105,7 +105,7 @@ static void test_one_holds_more(void **state) {
     ranks_close(&ranks);
 }
 
-/* What is not more than 1 MiB or not more than a hundredth is nobody's problem. */
+/* Differences of at most 1 MiB or at most 1 % are not reported. */
 static void test_small_differences_are_not_told(void **state) {
     (void)state;
     static const uint64_t more[] = {MIB, GIB / 100, GIB / 50};
@@ -120,7 +120,7 @@ static void test_small_differences_are_not_told(void **state) {
     }
 }
 
-/* Growth is the median of what steps leave: one step that makes something for good is none. */
+/* Growth is the median of what steps leave, so a single step that allocates for good is no growth. */
 static void test_growth(void **state) {
     (void)state;
     for (uint32_t grows = 0; grows < 2; grows++) {
@@ -158,7 +158,7 @@ static void test_a_rank_that_stopped_early(void **state) {
     ranks_close(&ranks);
 }
 
-/* Of two or three ranks the highest is only said to be higher, against the second. */
+/* Among two or three ranks the highest is only called higher than the second. */
 static void test_few_ranks(void **state) {
     (void)state;
     for (uint32_t n = 1; n < 4; n++) {
@@ -176,7 +176,7 @@ static void test_few_ranks(void **state) {
     }
 }
 
-/* A line that no other rank runs is named with what it holds, and makes no cohort of its own. */
+/* A line that only one rank runs is named with its bytes, and does not put that rank into a cohort of its own. */
 static void test_a_line_of_one_rank(void **state) {
     (void)state;
     struct ranks ranks;
@@ -228,11 +228,11 @@ static void test_groups_that_names_tell(void **state) {
     ranks_open(&ranks);
     for (uint32_t r = 0; r < RANKS; r++)
         ranks.row[r].of.group = r < 3 ? 77 : 88;
-    ranks.call[0][0].made[0] = 50; /* whatever they run */
+    ranks.call[0][0].made[0] = 50; /* whatever code they run */
     cohorts_check(&ranks, (const uint32_t[RANKS]){0, 0, 0, 1, 1, 1, 1, 1}, 2);
 }
 
-/* As often as the others, or not: an evaluation beside three trainings is no rank of theirs. */
+/* Ranks with other call sites run another program: evaluations are not in the cohort of the trainings. */
 static void test_other_programs(void **state) {
     (void)state;
     struct ranks ranks;
@@ -244,7 +244,7 @@ static void test_other_programs(void **state) {
     cohorts_check(&ranks, (const uint32_t[RANKS]){0, 0, 0, 0, 0, 1, 1, 1}, 2);
 }
 
-/* Fewer gradients are no other program: that is what is looked for. */
+/* Fewer gradients do not make another program, because exactly that is to be found. */
 static void test_fewer_gradients(void **state) {
     (void)state;
     struct ranks ranks;
@@ -274,7 +274,7 @@ static void test_steps_of_a_profile(void **state) {
     ranks_close(&ranks);
 }
 
-/* The first eight steps, then two of each doubling: about 2 log2(n) of n. */
+/* The first eight of n steps, then two for each doubling: about 2 log2(n). */
 static void test_steps_that_keep_tables(void **state) {
     (void)state;
     uint32_t kept = 0, doubling = 0;

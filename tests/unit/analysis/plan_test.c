@@ -1,5 +1,5 @@
 /*
- * Compares changed programs with a simple count of what is alive when; and checks blocks, cuts and new lives of a small
+ * Compares changed programs with a simple count of live bytes, and checks blocks, cuts and new lives of a small
  * training with a loop over three layers, rule by rule.
  */
 #define RECORDING_EVENTS 2000100 /* more than are replayed at once: a short search */
@@ -11,11 +11,11 @@
 
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 
-/* ---- changed programs, by chance ---- */
+/* ---- random changed programs ---- */
 
 enum { LIVES = 24, EVENTS = 60 };
 
-/* Is an allocation there in the middle between a position and the next? */
+/* Is an allocation live in the middle between a position and the next one? */
 static bool is_alive(const struct recording *recording, const struct edit *edit, uint32_t i, uint64_t at) {
     uint64_t birth = position_at(recording->birth[i]),
              death = recording->death[i] <= EVENTS ? position_at(recording->death[i]) : POSITION_NEVER;
@@ -85,7 +85,8 @@ static uint64_t peak_of_program(const struct program *program) {
     return peak;
 }
 
-/* The same in two edits that have no allocation in common: sizes of the first half, what else there is by halves. */
+/* Splits an edit in two that share no allocation: one with the sizes, cuts and lives of the lower half of the
+ * allocations, one with the cuts and lives of the upper half. */
 static void edit_halve(struct edit half[2], const struct edit *edit, uint64_t *size,
                        struct recording *recording) {
     half[0] = (struct edit){.size = size};
@@ -100,7 +101,7 @@ static void edit_halve(struct edit half[2], const struct edit *edit, uint64_t *s
                               edit->life[i].death, &recording->arena));
 }
 
-/* What is sorted before and merged comes to the same. */
+/* Edits that are sorted first and then merged give the same result. */
 static void sorted_check(struct recording *recording, const struct lives *lives, const struct edit *edit,
                          uint64_t *size) {
     struct edit half[2];
@@ -162,8 +163,8 @@ static uint32_t site_in(struct recording *recording, uint32_t caller, const char
 }
 
 /*
- * Event by event: embedding; per layer a temporary, what it keeps for backward, its output; head; backward frees from the
- * last layer back, with a gradient for each; then an optimizer.
+ * The events: embedding; for each layer a temporary, the memory that it keeps for backward, and its output; head;
+ * backward frees from the last layer back, with a gradient for each; then an optimizer.
  */
 static void training_write(struct recording *recording, uint64_t unit) {
     uint32_t main_ = recording_stack(recording, 0, "/home/u/train.py", "main");
@@ -193,7 +194,7 @@ static void training_write(struct recording *recording, uint64_t unit) {
     recording_allocation(recording, 61, 70, 10 * unit, head);
 }
 
-/* As if the replay of so many events had been exact. */
+/* The plan, as if the replay of `n_events` events had been exact. */
 static struct plan *plan_of(struct recording *recording, const struct plan_request *request,
                             uint32_t n_events) {
     struct timeline *timeline = recording_settle(recording, n_events);
@@ -237,7 +238,8 @@ static void test_blocks(void **state) {
     recording_close(recording);
 }
 
-/* In forward while they are made; in backward from the last one back, each from the first that it lets go of. */
+/* Layers run in forward while they allocate; in backward, from the last back, from the first allocation that they
+ * free. */
 static void test_when_layers_run(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -272,8 +274,8 @@ static void test_what_each_change_leaves(void **state) {
     /* Recorded: embedding, three layers' 120 and the head. */
     assert_int_equal(plan->as_recorded.live_max, (10 + 3 * 120 + 50) * KB);
     assert_int_equal(plan->as_recorded.live_min, plan->as_recorded.live_max);
-    /* The peak is where the first layer is made again: its output, what it keeps and all gradients; made whole, a second
-     * output as well. */
+    /* The peak is where the first layer is made again: its output, the memory that it keeps and all gradients; if the
+     * whole layer is made again, a second output too. */
     assert_int_equal(checkpoint->n_blocks, LAYERS);
     assert_int_equal(checkpoint->figures.live_min, (10 + 20 + 100 + 3 * 30) * KB);
     assert_int_equal(checkpoint->figures.live_max, (10 + 20 + 100 + 20 + 3 * 30) * KB);
@@ -282,7 +284,7 @@ static void test_what_each_change_leaves(void **state) {
     assert_non_null(change_of(plan, PLAN_FUSED));
     assert_null(change_of(plan, PLAN_NO_GRAD)); /* there is a backward */
     const struct plan_change *half = change_of(plan, PLAN_MICRO_BATCH);
-    /* All gradients from the forward on, and the first one made beside itself. */
+    /* All gradients exist from the forward on, and the first one twice while it is made. */
     uint64_t bound = (10 + 3 * 120) / 2 * KB + 4 * 30 * KB;
     assert_int_equal(half->figures.live_min, bound - bound / 100);
     recording_close(recording);
@@ -316,14 +318,14 @@ static void test_too_much_work(void **state) {
 
 /* ---- searches ---- */
 
-/* The plan of the training in units of 1 MiB, for so many of them. */
+/* The plan of the training in units of 1 MiB, for a budget of `mib`. */
 static const struct plan *searched(struct recording *recording, uint64_t mib, uint32_t n_events) {
     training_write(recording, MB);
     return plan_of(recording, &(struct plan_request){.gpu_bytes = mib * MB}, n_events);
 }
 
-/* In use with the first K blocks: at the head what the others keep, or where the first is made again. With one block that
- * is 320 of the 420 MiB, with two 220; 20 are kept back. */
+/* In use with the first K blocks checkpointed: at the head, what the other blocks keep, or more where the first is made
+ * again. With one block that is 320 of the 420 MiB, with two 220; 20 MiB are kept back. */
 static void test_smallest_number_of_blocks(void **state) {
     (void)state;
     static const struct {
@@ -388,7 +390,7 @@ static uint32_t settings_of(const struct plan *plan) {
     return n;
 }
 
-/* One setting more is listed only where it is served and none of the others is. */
+/* The combination found by descent is listed only if it is served and no other setting is. */
 static bool is_descended(struct dice *dice, uint32_t percent) {
     struct recording *recording = recording_open();
     program_by_chance(recording, dice);
@@ -423,8 +425,8 @@ static void test_descent(void **state) {
 
 /* ---- a graph that nobody uses ---- */
 
-/* Forwards alone: each keeps its activations until the next one is over. Without a graph each goes when the second allocation
- * behind it is made. */
+/* Forward passes alone, each of which keeps its activations until the next one ends. Without a graph an activation is
+ * freed when the second allocation after it is made. */
 static void test_no_grad(void **state) {
     (void)state;
     struct recording *recording = recording_open();

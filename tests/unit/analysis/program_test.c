@@ -5,7 +5,7 @@
 #include "analysis/model/extrapolate.h"
 #include "base/numbers.h"
 
-/* Kind, row and moment of each operation: a request to free is one of its own where it was not completed at once. */
+/* Kind, row and moment of each operation. A request to free is a separate operation if it was not completed at once. */
 static void test_operations_in_order(void **state) {
     (void)state;
     static const struct {
@@ -34,7 +34,8 @@ static void test_operations_in_order(void **state) {
     recording_close(recording);
 }
 
-/* 30 MiB, freed, then 30 MiB and 1,000 bytes: PyTorch reserves a segment of 30 MiB, which is used again, and one of 2 MiB. */
+/* 30 MiB are freed, then 30 MiB and 1,000 bytes are requested: PyTorch reserves a segment of 30 MiB, which is reused,
+ * and one of 2 MiB. */
 static void test_what_would_be_reserved(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -76,7 +77,7 @@ static void test_without_segments_nothing_is_replayed(void **state) {
     recording_close(recording);
 }
 
-/* Of a size: one allocation that does not depend on it, one that grows with it, one with its square. */
+/* A recording of size x: one allocation is constant, one grows with x, one with its square. */
 static struct recording *recording_of_size(uint64_t x, struct program *program) {
     struct recording *recording = recording_open();
     recording_allocation(recording, 1, STAYS, 4096, 0);

@@ -1,9 +1,9 @@
-/* A rank's profile: its steps, and which call sites hold what at the end of one. */
+/* A rank's profile: its steps, and the bytes of each call site at the end of a step. */
 #include "training.h"
 
 #include "analysis/compare/ranks.h"
 
-/* Three steps; the last keeps 3 MiB of a cache and 1 MiB of a list, by lines of their own. */
+/* Three steps; the last keeps 3 MiB of a cache and 1 MiB of a list, each from its own line. */
 static void test_profile(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -34,7 +34,7 @@ static void test_profile(void **state) {
     recording_close(recording);
 }
 
-/* All of the first eight, then two for each doubling: 8, 12, 16, 24, 32, 48. */
+/* Tables of the first eight steps, then two for each doubling: 8, 12, 16, 24, 32, 48. */
 static void test_steps_with_tables(void **state) {
     (void)state;
     uint32_t kept[32], n = 0;

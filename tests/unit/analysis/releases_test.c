@@ -1,4 +1,4 @@
-/* Groups of releases, written event by event. */
+/* Groups of releases in hand-made events. */
 #include "recording.h"
 
 #include "analysis/model/releases.h"
@@ -27,8 +27,8 @@ static void test_retry_and_empty_cache(void **state) {
     change(recording, 11, SEGMENT_UNMAP, 2 * MIB, train);
     change(recording, 12, SEGMENT_ALLOC, 30 * MIB, train);
     change(recording, 20, SEGMENT_FREE, 4 * MIB, inner);
-    change(recording, 21, SEGMENT_ALLOC, 4 * MIB, inner); /* a line of empty_cache asks for nothing */
-    change(recording, 30, SEGMENT_FREE, 6 * MIB, train);  /* nothing asks after it */
+    change(recording, 21, SEGMENT_ALLOC, 4 * MIB, inner); /* a call of empty_cache serves no request */
+    change(recording, 30, SEGMENT_FREE, 6 * MIB, train);  /* no request follows */
     change(recording, 32, SEGMENT_FREE, 8 * MIB, train);
     recording->ooms[0] = (struct oom_event){.event = 33, .stack = train};
     recording->device.n_ooms = 1;

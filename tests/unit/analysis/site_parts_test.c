@@ -1,4 +1,4 @@
-/* One line of the user's that made an optimizer's state, its temporaries and something else, and memory freed there. */
+/* One line of the user's code that made an optimizer's state, temporaries and other memory, some of which was freed. */
 #include "recording.h"
 
 #include "analysis/compare/site_parts.h"
@@ -31,7 +31,7 @@ static void test_one_line_in_parts(void **state) {
         assert_int_equal(parts.groups[i].bytes, wanted[i].bytes);
         assert_string_equal(group_part_suffix(&parts.groups[i]), wanted[i].suffix);
     }
-    /* After the second birth only what is there by then; a temporary of a forward is no part of its own. */
+    /* After the second birth only allocations made until then count. A temporary of a forward is no separate part. */
     letter[1] = PHASE_FORWARD;
     assert_true(site_parts_at(&parts, verdicts.timeline, &verdicts, 2, &recording->arena));
     assert_int_equal(parts.n_groups, 1);

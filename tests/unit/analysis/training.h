@@ -1,4 +1,4 @@
-/* Steps of a small training, by stacks as PyTorch has them: forward, backward with gradients, optimizer. */
+/* Steps of a small training with stacks like PyTorch's: forward, backward with gradients, optimizer. */
 #pragma once
 
 #include "recording.h"
@@ -25,7 +25,7 @@ static inline struct training training_make(struct recording *recording) {
     };
 }
 
-/* A parameter's size: no two are alike. */
+/* The size of a parameter; all sizes differ. */
 static inline uint64_t parameter_size(uint32_t i) {
     return (UINT64_C(64) << 10) * (i + 1);
 }

@@ -1,4 +1,4 @@
-/* The turns of a loop, found by each of their sources, and what follows from them: spans, marks, bits of frames, keys. */
+/* The turns of a loop from each of their sources, and their consequences: spans, marks, bits of frames, keys. */
 #include "recording.h"
 
 #include "analysis/loop/frame_bits.h"
@@ -31,7 +31,7 @@ static struct loop loop_open(void) {
     return loop;
 }
 
-/* A batch, two forwards, a backward and, where it says so, an optimizer, from event 1 + turn * TURN on. */
+/* A batch, two forwards, and (as requested) a backward and an optimizer, from event 1 + turn * TURN on. */
 static void turn_add(struct loop *loop, uint32_t turn, bool backward, bool optimizer) {
     uint32_t at = 1 + turn * TURN;
     recording_allocation(loop->recording, at, at + 15, 10, loop->data);
@@ -80,7 +80,7 @@ static void test_turns_by_optimizer(void **state) {
     recording_close(loop.recording);
 }
 
-/* Several backwards to a step: without an optimizer that allocates they are turns. */
+/* Several backwards in each step: if no optimizer allocates, each is a turn. */
 static void test_turns_by_backward(void **state) {
     (void)state;
     struct loop loop = loop_open();
@@ -94,7 +94,7 @@ static void test_turns_by_backward(void **state) {
     recording_close(loop.recording);
 }
 
-/* An optimizer that allocates in one step of many (it makes its state) tells no steps. */
+/* An optimizer that allocates in only one of many steps (to make its state) does not mark steps. */
 static void test_an_optimizer_that_makes_its_state_once(void **state) {
     (void)state;
     struct loop loop = loop_open();
@@ -140,7 +140,7 @@ static struct loop loop_serving(void) {
     return loop;
 }
 
-/* Inference: what repeats is a turn, where three times the same comes. */
+/* Inference: a sequence that comes three times is a turn. */
 static void test_turns_by_repetition(void **state) {
     (void)state;
     struct loop loop = loop_serving();
@@ -152,7 +152,7 @@ static void test_turns_by_repetition(void **state) {
     recording_close(loop.recording);
 }
 
-/* A memory timeline has categories where others have call sites: that they come again makes no turn. */
+/* A memory timeline has categories in place of call sites; their repetition makes no turn. */
 static void test_categories_that_repeat(void **state) {
     (void)state;
     struct loop loop = loop_serving();
@@ -265,7 +265,7 @@ static void test_bits_of_frames(void **state) {
     }
 }
 
-/* One model called from two lines: the same keys inside of forward; without forward a stack is its own. */
+/* One model called from two lines has the same keys inside of forward; a stack without forward has a key of its own. */
 static void test_inner_keys(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -274,7 +274,7 @@ static void test_inner_keys(void **state) {
         uint32_t main_ = recording_site(recording, "/u/train.py", "main", 10 + i);
         forward[i] = main_;
     }
-    /* The same frame ids, as an interner gives them. */
+    /* Both stacks get the same frame ids, as the interner gives them. */
     uint32_t model = recording_stack(recording, forward[0], "/u/model.py", "forward");
     uint32_t inner = recording_stack(recording, model, "/u/layer.py", "gelu");
     const uint32_t *frame = recording->trace.stacks.frame;
@@ -303,7 +303,7 @@ static void test_sets_of_sizes(void **state) {
     arena_init(&arena, plain_host, SIZE_MAX);
     assert_true(size_set_init(&set, rows, 4, &arena));
     assert_int_equal(set.count, 3);
-    for (uint32_t again = 0; again < 2; again++) { /* looked up, then remembered */
+    for (uint32_t again = 0; again < 2; again++) { /* first computed, then remembered */
         assert_int_equal(size_set_at(&set, 5), 0);
         assert_int_equal(size_set_at(&set, 1000), 2);
         assert_int_equal(size_set_at(&set, 91), SIZE_NONE);

@@ -1,4 +1,4 @@
-/* Base64 against the vectors of RFC 4648 and against the reader of pages, which shares no code with the writer. */
+/* Compares base64 with the vectors of RFC 4648 and with the reader of pages, which shares no code with the writer. */
 #include "base/base64.h"
 
 #include "memory_input.h"

@@ -67,7 +67,7 @@ static void prints_with_a_format(void **state) {
     buffer_release(&buffer);
 }
 
-/* vsnprintf needs a byte for its terminator that does not count: try every amount of room around the edge. */
+/* vsnprintf needs an extra byte for its terminator, so the test tries every amount of room around the limit. */
 static void prints_at_every_distance_from_the_end(void **state) {
     (void)state;
     for (size_t room = 0; room < 12; room++) {
@@ -97,7 +97,7 @@ static void failure_sticks(void **state) {
     assert_false(buffer.failed);
 }
 
-/* ---- memory that has a limit ---- */
+/* ---- limited memory ---- */
 
 static void *counted_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
     size_t *taken = context;
@@ -108,7 +108,7 @@ static void *counted_resize(void *context, void *ptr, size_t old_nbytes, size_t 
     return NULL;
 }
 
-/* Two buffers and the arena's own things together keep to its limit. */
+/* Two buffers and the arena's own memory together keep the limit. */
 static void shares_the_limit_of_an_arena(void **state) {
     (void)state;
     enum { LIMIT_NBYTES = 1 << 20 };
@@ -125,7 +125,7 @@ static void shares_the_limit_of_an_arena(void **state) {
     assert_true(taken <= LIMIT_NBYTES && taken > LIMIT_NBYTES / 4 * 3);
     assert_int_equal(arena.used_nbytes, taken);
 
-    buffer_release(&second); /* and its memory is the others' */
+    buffer_release(&second); /* and gives its memory to the others */
     assert_non_null(buffer_extend(&first, 200 << 10));
     assert_non_null(buffer_extend(&second, 100 << 10));
     buffer_release(&first);
@@ -144,7 +144,7 @@ static void *moves_count(void *context, void *ptr, size_t old_nbytes, size_t new
     return counted_resize(&counted->taken, ptr, old_nbytes, new_nbytes);
 }
 
-/* A buffer that takes exactly what it needs once a half more is too much copies itself for every addition. */
+/* A buffer near its limit must not grow by exactly the bytes needed, because it would copy itself at every addition. */
 static void moves_seldom_near_a_limit(void **state) {
     (void)state;
     enum { LIMIT_NBYTES = 1 << 20 };

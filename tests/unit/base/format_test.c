@@ -26,7 +26,7 @@ static void bytes_have_one_decimal_where_it_says_something(void **state) {
 static void bytes_round_half_up_and_carry_into_the_next_unit(void **state) {
     (void)state;
     assert_string_equal(format_bytes(MIB + MIB / 20).text,
-                        "1.0 MiB"); /* 1.05 cut to whole bytes lies below the half */
+                        "1.0 MiB"); /* 1.05 MiB in whole bytes is just below the half */
     assert_string_equal(format_bytes(MIB + MIB / 20 + 1).text, "1.1 MiB");
     assert_string_equal(format_bytes(MIB - 1).text, "1.0 MiB");
     assert_string_equal(format_bytes(GIB - 52429).text,
@@ -111,7 +111,7 @@ static void shares_never_claim_nothing_or_all(void **state) {
     assert_string_equal(format_share(2, 3).text, "67 %");
     assert_string_equal(format_share(1, 1000).text, "<1 %");
     assert_string_equal(format_share(999, 1000).text, ">99 %");
-    const uint64_t half = UINT64_C(1) << 63; /* twice a whole of that is 0: it once divided by it */
+    const uint64_t half = UINT64_C(1) << 63; /* twice 2^63 wraps to 0; the code once divided by it */
     assert_string_equal(format_share(0, half).text, "0 %");
     assert_string_equal(format_share(1, half).text, "<1 %");
     assert_string_equal(format_share(half / 2, half).text, "50 %");

@@ -27,7 +27,7 @@ static void test_lines_and_compact(void **state) {
     for (uint64_t i = 0; i < 2; i++) {
         json_object(&json, NULL, JSON_COMPACT);
         json_u64(&json, "i", i);
-        json_array(&json, "inside", JSON_LINES); /* of a compact one: compact */
+        json_array(&json, "inside", JSON_LINES); /* an array in a compact one is compact, too */
         json_bool(&json, NULL, i != 0);
         json_null(&json, NULL);
         json_end(&json);
@@ -63,7 +63,7 @@ static void test_every_byte_is_read_back(void **state) {
     }
 }
 
-/* A terminal must not act on what a hostile snapshot names its files. */
+/* Names in a hostile snapshot must not control a terminal. */
 static void test_unseen_characters_are_escaped(void **state) {
     (void)state;
     struct buffer out = {0};
@@ -82,7 +82,7 @@ static void share_is(uint64_t part, uint64_t whole, const char *expected) {
     text_is(&out, expected);
 }
 
-/* Wholes near 2^64, where doubles and products of 64 bits both fail. */
+/* Shares of wholes near 2^64, where doubles and 64-bit products both fail. */
 static void test_shares_are_exact(void **state) {
     (void)state;
     share_is(1, 3, "0.333333");

@@ -1,4 +1,4 @@
-/* Ordered keys against a plain sorted array. */
+/* Compares ordered sets with a plain sorted array. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +91,7 @@ static void test_as_a_sorted_array(void **state) {
     arena_release(&arena);
 }
 
-/* Sets by the thousand that have a key each cost nothing but themselves. */
+/* Thousands of sets with a single key need no leaves. */
 static void test_one_key_alone(void **state) {
     (void)state;
     struct arena arena;

@@ -1,4 +1,5 @@
-/* A buffer with a sink hands on the same bytes as one in memory, and needs only the memory of a block, however many come. */
+/* A buffer with a sink writes the same bytes as one in memory, and needs only a block of memory, however many they
+ * are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sink that keeps what it takes, up to a limit. */
+/* A sink that keeps its bytes, up to a limit. */
 struct kept {
     struct buffer all;
     size_t most_nbytes;
@@ -83,7 +84,7 @@ static void test_refusal_sticks(void **state) {
     buffer_release(&kept.all);
 }
 
-/* Rows as they come are compared with rows that snprintf makes here. */
+/* Compares each row that arrives with one made by snprintf. */
 struct rows_check {
     uint64_t row, n_wrong;
     char expected[64];

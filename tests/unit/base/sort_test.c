@@ -1,4 +1,4 @@
-/* Sorting rows, at once and in steps, against qsort of the C library. */
+/* Sorts rows, at once and in steps, and compares with qsort of the C library. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 enum { ROWS = 3000 };
 
-/* A row's value is the place that it had: equal keys keep their order. */
+/* A row's value is its original place, because equal keys must keep their order. */
 static int row_compare(const void *a, const void *b) {
     const struct sort_row *x = a, *y = b;
     if (x->key != y->key)
@@ -70,7 +70,7 @@ static uint64_t record_key(const void *at, uint32_t nth) {
     return nth == 0 ? record->tens : 9u - record->ones;
 }
 
-/* By rising tens, then falling ones; equal records keep their order. */
+/* Sorts by rising tens, then falling ones; equal records keep their order. */
 static int record_compare(const void *left, const void *right) {
     const struct record *a = left, *b = right;
     if (a->tens != b->tens)

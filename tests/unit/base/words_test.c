@@ -1,4 +1,4 @@
-/* Sentences with figures in the places of their marks. */
+/* Sentences whose marks are replaced by figures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static bool add_site(void *context, char mark) {
     return mark == 'S';
 }
 
-/* Marks that nobody knows stay as they are, also at the end. */
+/* Unknown marks stay as they are, also at the end. */
 static void test_other_marks(void **unused) {
     char text[200];
     struct words words = {text, sizeof text, 0};

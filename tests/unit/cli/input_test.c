@@ -1,7 +1,7 @@
 /*
- * Files that another program changes while they are read. Each change is made between two reads of the parser, at an exact
- * byte. The reading thread is ahead by at most its ring of blocks (4 MiB, and the block that it is reading), so it always
- * reads what lies further on after the change.
+ * Files that another program changes while they are read. Each change happens between two reads of the parser, at an
+ * exact byte. The reading thread is ahead by at most its ring of blocks (4 MiB and the block that it is reading), so it
+ * reads everything beyond that after the change.
  */
 #include "cli/input.h"
 #include "memory_input.h"
@@ -23,7 +23,7 @@ static const char head[] = "\x80\4}(\x8c\x0d"
 static const char event[] = "}(\x8c\6action\x8c\5alloc\x8c\4addrM%\0\x8c\4sizeK\x64u";
 static const char tail[] = "eeu.";
 
-/* One device and as many allocations as make FILE_NBYTES. */
+/* One device, with enough allocations for FILE_NBYTES. */
 static struct bytes recording_make(void) {
     struct bytes bytes = {0};
     BYTES(&bytes, head);
@@ -86,7 +86,7 @@ static int64_t changing_read(void *context, void *to, size_t nbytes) {
 static struct trace trace;
 static struct read_error error;
 
-/* Reads the file, which holds `nbytes` of the recording at first. `*seen_nbytes`: what there was to read. */
+/* Reads the file, which at first holds `nbytes` of the recording. `*seen_nbytes`: the bytes that could be read. */
 static bool read_changing(size_t nbytes, void (*change)(void), uint64_t *seen_nbytes) {
     struct input input;
     char fingerprint[FINGERPRINT_CHARACTERS + 1];
@@ -105,7 +105,7 @@ static bool read_changing(size_t nbytes, void (*change)(void), uint64_t *seen_nb
     return done;
 }
 
-/* As many events as a file that was never longer. */
+/* Expects the events of a file that was always this short. */
 static void expect_cut_at(uint64_t nbytes) {
     struct trace cut;
     struct read_error none;
@@ -133,7 +133,7 @@ static void cut_to_nothing(void) {
     file_cut(0);
 }
 
-/* What was read stays read; nothing of it is read again. */
+/* Bytes that were read before the cut count; none is read again. */
 static void test_cut_behind_the_reader(void **state) {
     (void)state;
     uint64_t seen;
@@ -183,7 +183,7 @@ static void replace(void) {
     assert_int_equal(close(fd), 0);
 }
 
-/* The name is another file's now. The one that was opened is read to its end. */
+/* The name belongs to another file now; the program reads the opened one to its end. */
 static void test_replaced(void **state) {
     (void)state;
     uint64_t seen;

@@ -1,4 +1,5 @@
-/* Call sites that a picture shows and a list of one moment lacks, against sums over all allocations and moments. */
+/* Call sites that a picture shows but a list of one moment lacks, compared with sums over all allocations and
+ * moments. */
 #include "dice.h"
 #include "recording.h"
 

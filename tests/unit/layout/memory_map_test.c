@@ -1,4 +1,4 @@
-/* Maps of segments written down by hand: what lies where, in each order, and what is found under each pixel. */
+/* Maps of hand-made segments: the layout in each order, and the block under each pixel. */
 #include "recording.h"
 
 #include "base/numbers.h"
@@ -99,7 +99,7 @@ static void test_orders(void **state) {
                                                    [MAP_BY_ADDRESS] = {0, 1, 2},
                                                    [MAP_BY_FREE] = {2, 0, 1},
                                                    [MAP_BY_AGE] = {1, 2, 0},
-                                                   /* What is wholly free has no hole. */
+                                                   /* A segment that is wholly free has no hole. */
                                                    [MAP_BY_HOLE] = {0, 1, 2}};
     for (unsigned order = 0; order < MAP_ORDERS; order++) {
         lay(drawing, (enum map_order)order);

@@ -1,4 +1,4 @@
-/* What a filter leaves in a scene, and how annotations become phases. */
+/* Filters in a scene, and phases from annotations. */
 #define RECORDING_ANNOTATIONS 300
 #include "recording.h"
 
@@ -6,7 +6,7 @@
 #include "layout/phases.h"
 #include "layout/scene.h"
 
-/* ---- a recording: allocation i is born by event i; the even ones die at the end ---- */
+/* ---- a recording: event i makes allocation i; the even ones are freed at the end ---- */
 
 enum { ALLOCATIONS = 100, FIRST_US = 5000000 };
 
@@ -53,7 +53,7 @@ static void test_what_is_not_kept_is_not_there(void **state) {
     recording_close(recording);
 }
 
-/* Other heights show the bands that are there, in stack order again; other columns are built. */
+/* Another height shows the existing bands, in stack order again; other columns are built anew. */
 static void test_only_other_columns_are_built_again(void **state) {
     (void)state;
     struct recording *recording = recording_of_allocations();
@@ -104,7 +104,7 @@ static void test_what_lies_above_moves_down(void **state) {
     recording_close(recording);
 }
 
-/* Bands of equal bytes are all thin or none, at three pixels of height as at any other. */
+/* Of bands with equal bytes all are thin or none is, also at three pixels of height. */
 static void test_dense_is_more_than_half_of_the_bytes(void **state) {
     (void)state;
     struct recording *recording = recording_open();

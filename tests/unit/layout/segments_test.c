@@ -1,4 +1,4 @@
-/* Segments and blocks of recordings written down by hand, at several moments, and why they hold more than is used. */
+/* Segments and blocks of hand-made recordings at several moments, and why they hold more than is used. */
 #include "recording.h"
 
 #include "analysis/model/fragmentation.h"
@@ -49,7 +49,7 @@ static void assert_segment(const struct held *held, uint32_t index, uint64_t add
     assert_int_equal(held->segment[index].n_blocks, n_blocks);
 }
 
-/* A segment that came and went, one that stays, and blocks with their rests. */
+/* A segment that came and went, one that stays, and blocks with remainders. */
 static void test_segments_come_and_go(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -61,7 +61,7 @@ static void test_segments_come_and_go(void **state) {
     uint32_t small = allocation_at(recording, 7, 12, 1000, 2 * BASE + 512);
     recording->request[small] = 10;
     allocation_at(recording, 8, 14, 15 * MIB + 100,
-                  BASE + 4 * MIB); /* less than 1 MiB is left behind it: its rest */
+                  BASE + 4 * MIB); /* less than 1 MiB is left after it, which is its remainder */
     recording_settle(recording, 20);
     assert_int_equal(state_after(recording, 0).n_segments, 0);
     struct held held = state_after(recording, 8);
@@ -117,7 +117,7 @@ static void test_private_pools_keep_to_themselves(void **state) {
     recording_close(recording);
 }
 
-/* What the file says of one place twice, or of no place at all, is left out, and counted. */
+/* Blocks that overlap or lie in no segment are left out, and counted. */
 static void test_contradictions_are_counted(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -137,7 +137,7 @@ static void test_contradictions_are_counted(void **state) {
 
 enum { PLACES = 48, CHANGES = 12 };
 
-/* What is there at a moment, place by place. */
+/* The memory at a moment, place by place. */
 struct places {
     bool there[PLACES];
 };
@@ -154,7 +154,7 @@ static void assert_places(struct recording *recording, uint32_t event, const str
     assert_memory_equal(&found, wanted, sizeof found);
 }
 
-/* Undoes an event; answers how many places contradict it. */
+/* Undoes an event; returns how many places contradict it. */
 static uint32_t place_by_place(struct places *places, const struct segment_event *event) {
     bool gone = event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
     uint32_t first = (uint32_t)((event->address - BASE) / MIB), contradicted = 0;
@@ -165,7 +165,7 @@ static uint32_t place_by_place(struct places *places, const struct segment_event
     return contradicted;
 }
 
-/* Events and segments that overlap in any way, against a walk over single places. */
+/* Events and segments that overlap in any way, compared with a walk over single places. */
 static void test_ranges_that_overlap(void **state) {
     (void)state;
     struct dice dice = {7};

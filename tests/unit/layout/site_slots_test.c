@@ -21,7 +21,7 @@ static struct recording *recording_of_sites(void) {
     return recording;
 }
 
-/* The most bytes that a call site ever has, by looking at every moment. */
+/* The most bytes that a call site has at any moment. */
 static uint64_t most_of(const struct recording *recording, uint32_t site) {
     const struct timeline *timeline = &recording->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
@@ -37,7 +37,7 @@ static uint64_t most_of(const struct recording *recording, uint32_t site) {
     return most;
 }
 
-/* How many call sites have more at most, or as much and a lower number. */
+/* How many call sites have a higher maximum, or the same and a lower number. */
 static uint32_t rank_of(const struct recording *recording, const uint64_t *most, uint32_t site) {
     uint32_t rank = 0;
     for (uint32_t other = 1; other < recording->timeline.trace->frames.count; other++)

@@ -1,4 +1,4 @@
-/* Which frame counts as "your code", its name, and what its colour is made from. */
+/* The frame that counts as "your code", its name, and the hash for its colour. */
 #include "layout/owner.h"
 #include "layout/site.h"
 #include "memory_host.h"
@@ -54,7 +54,7 @@ static enum frame_kind kind(const char *file, const char *name) {
 
 static enum frame_kind told(const char *pattern, enum frame_owner owner, const char *file, const char *name) {
     uint32_t frame = add_frame(file, 7, name), n_frames;
-    trace.frames.owner = NULL; /* one is made anew for the frames that there are now */
+    trace.frames.owner = NULL; /* a new table is made for the current frames */
     assert_true(frames_tell_owner(&trace, pattern, owner, &n_frames));
     return kind_of(frame);
 }
@@ -114,7 +114,7 @@ static void test_user_frames(void **state) {
     assert_int_equal(kind("C:\\work\\train.py", "step"), FRAME_USER);
 }
 
-/* Names and directories that the viewers' substrings would hide. */
+/* User code whose names and directories contain the viewers' noise words is not noise. */
 static void test_user_frames_are_never_noise(void **state) {
     (void)state;
     assert_int_equal(kind("/home/a/train.py", "train_start"), FRAME_USER);
@@ -123,7 +123,7 @@ static void test_user_frames_are_never_noise(void **state) {
     assert_int_equal(kind("/home/a/Register/model.py", "forward"), FRAME_USER);
 }
 
-/* Debuggers and wrappers call what a person wrote, and are called by it. */
+/* Debuggers and wrappers call user code and are called by it. */
 static void test_wrappers_stand_between(void **state) {
     (void)state;
     static const char *const files[] = {"/v/lib/python3.11/site-packages/wrapt/wrappers.py",
@@ -180,7 +180,7 @@ static void test_noise_and_native_frames(void **state) {
     assert_int_equal(kind("x.pyc", "f"), FRAME_NATIVE);
 }
 
-/* A profile has the place in the name. */
+/* A profiler's frames have the place in the name. */
 static void test_frames_of_a_profile(void **state) {
     (void)state;
     assert_int_equal(kind_of(add_frame("none", 0, "train.py(12): step")), FRAME_USER);
@@ -227,7 +227,7 @@ static void test_sites(void **state) {
 static const char malloc_name[] =
     "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long)";
 
-/* Every allocation passes through these; the operator behind them is what is asked for. */
+/* Every allocation passes through these frames; the site is the operator behind them. */
 static void test_plumbing_gives_way(void **state) {
     static const char *const plumbing[] = {
         malloc_name,
@@ -272,7 +272,7 @@ static void test_hash(void **state) {
     assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train.py", 41, "backward")));
 }
 
-/* Of a very long name both ends count, and its length is not a trap. */
+/* Both ends of a very long name count for the hash, and its length costs no time. */
 static void test_hash_of_long_names(void **state) {
     char name[4097];
     (void)state;
@@ -372,7 +372,7 @@ static void test_text_is_never_cut_inside_of_a_character(void **state) {
         assert_int_equal(strlen(text), kept[nbytes]);
         assert_memory_equal(text, name, kept[nbytes]);
     }
-    /* Bytes that are no UTF-8 do not make it run away. */
+    /* Invalid UTF-8 ends within the text. */
     frame = add_frame("", 0, "\x80\x80\x80\x80\x80\x80\x80\x80");
     assert_int_equal(site_text(&trace, frame, text, 6), 8);
     assert_int_equal(strlen(text), 5);
@@ -396,7 +396,7 @@ static void test_nodes_of_the_graph(void **state) {
     assert_int_equal(kind_of(old), FRAME_NATIVE);
 }
 
-/* It is looked for where a name begins: names of 16 KiB that many frames share are not gone through. */
+/* The search looks only at the beginning of a name, because many frames may share a name of 16 KiB. */
 static void test_nodes_in_long_names(void **state) {
     static const char node[] = "::MulBackward0::apply(int)";
     char name[4096], text[64];

@@ -53,7 +53,7 @@ static void test_extents(void **state) {
     recording_close(recording);
 }
 
-/* The path "a/b/c" of functions from the root; NULL: not there. */
+/* The node at the path "a/b/c" of functions from the root; NULL: there is none. */
 static const struct tree_node *node_at(const struct tree *tree, const struct trace *trace, const char *path) {
     const struct tree_node *node = &tree->node[0];
     while (*path != '\0') {
@@ -126,7 +126,7 @@ static void test_callees_and_callers(void **state) {
     recording_close(recording);
 }
 
-/* What was there before and is not any more has a node too. */
+/* Functions that only the earlier moment has get a node too. */
 static void test_against(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -189,7 +189,7 @@ static void test_through(void **state) {
     recording_close(recording);
 }
 
-/* As far out as is asked for, where a function that calls itself is one level, however deep it goes. */
+/* The tree has as many levels as requested; a recursive function is one level, however deep. */
 static void test_levels(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -212,7 +212,7 @@ static void test_levels(void **state) {
     recording_close(recording);
 }
 
-/* Stacks that differ at their innermost frame share nothing on the way out: what they have in common is made again for each. */
+/* Stacks that differ at their innermost frame share no nodes: their common frames are made again for each. */
 static void test_cut(void **state) {
     (void)state;
     enum { STACKS = 300, DEEP = 600 };

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* A snapshot with one allocation, followed by bytes that nobody looks at but that make it longer. */
+/* A snapshot with one allocation, followed by bytes that only make it longer. */
 static const char snapshot[] = "\x80\4}(\x8c\x0d"
                                "device_traces\x94](](}(\x8c\6action\x94\x8c\5alloc\x94\x8c\4addr\x94M\0\2"
                                "\x8c\4size\x94K\x64ueeu.";
@@ -43,7 +43,7 @@ static void expect_refused(const struct bytes *bytes, enum read_code code) {
         fail_msg("%s instead of %s: %s", read_code_name(error.code), read_code_name(code), error.message);
 }
 
-/* Appends `from` deflated: window bits of 31 for gzip, -15 for what zips hold. */
+/* Appends `from`, deflated; window bits: 31 for gzip, -15 for a member of a zip. */
 static void bytes_add_deflated(struct bytes *to, const void *from, size_t nbytes, int window_bits) {
     z_stream stream = {0};
     uint8_t *room = malloc(nbytes + 1024);
@@ -91,7 +91,7 @@ static void test_gzip_members(void **state) {
     bytes_release(&bytes);
 }
 
-/* gzip has a check sum, so no change of a bit may be read as another recording. */
+/* gzip has a checksum, so no flipped bit may give another recording. */
 static void test_gzip_damage(void **state) {
     (void)state;
     struct bytes bytes = gzipped(snapshot, SNAPSHOT_NBYTES);
@@ -99,7 +99,7 @@ static void test_gzip_damage(void **state) {
     for (size_t i = 10; i < bytes.nbytes; i++) {
         bytes.at[i] ^= 0x10;
         if (read_bytes(&bytes)) {
-            expect_snapshot(&bytes, 0); /* some bits only fill up a byte */
+            expect_snapshot(&bytes, 0); /* some bits are only padding */
             n_harmless++;
         } else {
             assert_true(error.code == READ_CORRUPT || error.code == READ_TRUNCATED);
@@ -123,7 +123,7 @@ static void test_gzip_cuts(void **state) {
         else
             assert_int_equal(error.code, READ_TRUNCATED);
     }
-    bytes.nbytes = nbytes - 3; /* the recording is whole, its check sum is not */
+    bytes.nbytes = nbytes - 3; /* the recording is complete, its checksum is not */
     assert_true(read_bytes(&bytes));
     bytes_release(&bytes);
 }
@@ -178,7 +178,7 @@ struct zip_options {
     uint32_t crc_error;
 };
 
-/* One member: header, data and what may follow them. */
+/* One member: header, data and an optional data descriptor. */
 static void add_member(struct bytes *to, const char *name, const void *data, size_t nbytes,
                        struct zip_options options) {
     struct bytes packed = {0};
@@ -199,7 +199,7 @@ static void add_member(struct bytes *to, const char *name, const void *data, siz
     add_number(to, zip64 ? 26 : 0, 2);
     bytes_add_text(to, name);
     if (zip64) {
-        BYTES(to, "\x99\x99\2\0ab\1\0\x10\0"); /* another field, then ours */
+        BYTES(to, "\x99\x99\2\0ab\1\0\x10\0"); /* a foreign extra field, then the one that matters */
         add_number(to, nbytes, 8);
         add_number(to, packed.nbytes, 8);
     }
@@ -213,7 +213,7 @@ static void add_member(struct bytes *to, const char *name, const void *data, siz
     bytes_release(&packed);
 }
 
-/* What torch.save writes, more or less: other members may stand in front. */
+/* A zip like torch.save's; other members may come first. */
 static struct bytes zipped(struct zip_options options) {
     static const char other[] = "little PK\7\x08 and so on, not the end: PK\7\x08";
     struct bytes bytes = {0};
@@ -269,7 +269,7 @@ static void test_zip_refusals(void **state) {
     bytes_release(&bytes);
 }
 
-/* Sizes that are not there, or lie. */
+/* Sizes that are missing or wrong. */
 static void test_zip_sizes(void **state) {
     (void)state;
     static const char name[] = "data.pkl";
@@ -290,7 +290,7 @@ static void test_zip_sizes(void **state) {
             expect_refused(&bytes, READ_CORRUPT);
             assert_int_equal(error.offset, 0);
         } else {
-            expect_snapshot(&bytes, 0); /* all that there is */
+            expect_snapshot(&bytes, 0); /* all bytes that exist */
             assert_true(trace_has_diagnostic(&trace, "truncated"));
         }
         bytes_release(&bytes);

@@ -13,10 +13,10 @@ enum { MIB = 1 << 20, BLOCK_NBYTES = 512 << 10 };
 
 /* ---- sources ---- */
 
-/* Bytes that tell where they stand; no lines in them unless `line_nbytes` is set. */
+/* Bytes whose values follow from their offsets; without line breaks unless `line_nbytes` is set. */
 struct counting {
     uint64_t nbytes, used;
-    size_t step; /* the most that one read gives; 0: all that is asked for */
+    size_t step; /* the most bytes that one read returns; 0: all that are requested */
     size_t line_nbytes;
     uint64_t fails_at; /* the read after this byte fails; 0: none */
     uint64_t n_reads, n_reads_after_end;
@@ -83,7 +83,7 @@ static void expect_taken(struct fixture *fixture, const struct counting *countin
             fail_msg("the byte at %d is another one", (int)offset);
 }
 
-/* After the first error there is nothing to be had, and the error stays what it was. */
+/* After the first error no byte can be read, and the error stays the same. */
 static void expect_stopped(struct fixture *fixture, enum read_code code, uint64_t offset) {
     struct cursor *cursor = &fixture->cursor;
     assert_int_equal(fixture->error.code, code);
@@ -106,7 +106,7 @@ static void expect_stopped(struct fixture *fixture, enum read_code code, uint64_
 static const size_t steps[] = {0, 1, 7, 4096, BLOCK_NBYTES - 1, BLOCK_NBYTES + 1};
 enum { N_STEPS = sizeof steps / sizeof steps[0] };
 
-/* Values of every width lie across every border of a block; the offset is right in front of each. */
+/* Values of every width cross every border of a block; the offset before each is right. */
 static void test_values_across_blocks(void **state) {
     (void)state;
     for (size_t s = 0; s < N_STEPS; s++) {
@@ -142,7 +142,7 @@ static void test_the_end(void **state) {
         cursor->p += nbytes / 2;
         assert_false(cursor_need(cursor, 100));
         expect_stopped(&fixture, READ_TRUNCATED, nbytes);
-        assert_int_equal(counting.n_reads_after_end, 1); /* who says that it has ended is not asked again */
+        assert_int_equal(counting.n_reads_after_end, 1); /* a source that has ended is not read again */
         fixture_close(&fixture);
     }
 }
@@ -155,7 +155,7 @@ static void test_a_source_that_fails(void **state) {
         struct fixture fixture;
         fixture_open(&fixture, &counting, SIZE_MAX);
         expect_taken(&fixture, &counting, 0, places[i]);
-        assert_int_equal(fixture.error.code, READ_OK); /* what was read before is good */
+        assert_int_equal(fixture.error.code, READ_OK); /* bytes that were read before are valid */
         assert_int_equal(cursor_u8(&fixture.cursor), 0);
         assert_int_equal(fixture.error.errno_value, ENXIO);
         expect_stopped(&fixture, READ_IO, places[i]);
@@ -163,7 +163,7 @@ static void test_a_source_that_fails(void **state) {
     }
 }
 
-/* A source that decodes another one has noted what is wrong, which tells more than "I/O error". */
+/* A source that decodes another one has set the error, which says more than "I/O error". */
 struct failing_decoder {
     struct read_error *error;
 };
@@ -206,12 +206,12 @@ static void test_lookahead(void **state) {
             expect_bytes(&counting, fixture.cursor.p, offset, CURSOR_LOOKAHEAD);
             fixture.cursor.p += stride;
         }
-        assert_int_equal(fixture.cursor.capacity, capacity); /* so much is always there */
+        assert_int_equal(fixture.cursor.capacity, capacity); /* as much as the cursor always has */
         fixture_close(&fixture);
     }
 }
 
-/* A length that the input claims costs nothing before the bytes are there. */
+/* A length that the input claims takes no memory before the bytes arrive. */
 static void test_growth_follows_the_bytes(void **state) {
     (void)state;
     static const uint64_t sizes[] = {0, 100, BLOCK_NBYTES, 3 * MIB + 1};
@@ -248,9 +248,9 @@ static void test_a_long_value(void **state) {
 
 /* ---- blocks that are lent ---- */
 
-/* A counting source that lends what it gives. What was lent before the last block is overwritten. */
+/* A counting source that lends its blocks. Blocks lent before the last one are overwritten. */
 struct lender {
-    struct counting counting; /* first: what is read is read of it */
+    struct counting counting; /* must come first, because its read function gets it */
     uint8_t room[2][READ_LENT_ROOM + BLOCK_NBYTES];
     unsigned n_lent;
 };
@@ -275,7 +275,7 @@ static void fixture_lend(struct fixture *fixture, struct lender *lender, struct 
 
 static struct lender lender;
 
-/* Looked at as the pickle machine does it, with so much ahead, to the last byte. */
+/* Reads as the pickle machine does, looking this far ahead, to the last byte. */
 static void test_lent_blocks(void **state) {
     (void)state;
     static const size_t lengths[] = {0, 4096, READ_LENT_ROOM - 1, READ_LENT_ROOM, BLOCK_NBYTES - 1};
@@ -296,7 +296,7 @@ static void test_lent_blocks(void **state) {
     }
 }
 
-/* What is longer than a lent block has room for is gathered, and all that follows is read. */
+/* A value longer than a lent block is gathered, and everything after it is read. */
 static void test_a_long_value_of_lent_blocks(void **state) {
     (void)state;
     for (size_t nbytes = READ_LENT_ROOM; nbytes < 4 * MIB; nbytes = nbytes * 2 + 1) {
@@ -390,7 +390,7 @@ static void test_line_limit(void **state) {
     expect_stopped(&fixture, READ_BAD_LENGTH, 100);
     fixture_close(&fixture);
 
-    counting = (struct counting){.nbytes = UINT64_MAX / 2}; /* one line without end */
+    counting = (struct counting){.nbytes = UINT64_MAX / 2}; /* an endless line */
     fixture_open(&fixture, &counting, SIZE_MAX);
     assert_false(cursor_line(&fixture.cursor, MIB, &line, &nbytes));
     expect_stopped(&fixture, READ_BAD_LENGTH, 0);

@@ -1,4 +1,4 @@
-/* Fingerprints of bytes that come in pieces against xxHash over all of them at once, compiled for any processor. */
+/* Compares fingerprints of bytes in pieces with xxHash over all at once, compiled for any processor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void in_pieces(const uint8_t *bytes, size_t nbytes, struct dice *dice, ch
     fingerprint_free(fingerprint);
 }
 
-/* Pieces begin at any place, so that no step may count on alignment. */
+/* Pieces begin anywhere, so that no step may rely on alignment. */
 static void test_pieces(void **state) {
     (void)state;
     static uint8_t bytes[MOST_NBYTES];

@@ -1,7 +1,7 @@
 /*
- * Compares gzip read by ISA-L, as from a file, with gzip read by zlib, as from a pipe: both must give the same bytes, end and
- * error at the same offset, whatever was cut off or changed, and however the bytes arrive. Without ISA-L the test compares
- * zlib with itself.
+ * Compares gzip read by ISA-L (as from a file) with gzip read by zlib (as from a pipe). Both must give the same bytes,
+ * and end or fail at the same offset, whatever was cut off or changed, and however the bytes arrive. Without ISA-L the
+ * test compares zlib with itself.
  */
 #include "dice.h"
 #include "memory_input.h"
@@ -64,7 +64,7 @@ static struct bytes packed_make(void) {
     return bytes;
 }
 
-/* ---- reading by one or the other ---- */
+/* ---- reading with either library ---- */
 
 struct outcome {
     uint8_t bytes[MOST_NBYTES];
@@ -111,7 +111,7 @@ static void gunzip(struct outcome *outcome, const struct bytes *bytes, size_t st
 
 static struct outcome by_zlib, by_isal;
 
-/* Damaged bytes may be found to be so earlier or later; what came before is of no use to anybody. */
+/* Compares both results. They may notice damage at different offsets; the bytes before it do not matter. */
 static void expect_same(const struct bytes *bytes, size_t step, size_t room) {
     gunzip(&by_zlib, bytes, 0, MOST_NBYTES, false);
     gunzip(&by_isal, bytes, step, room, true);
@@ -179,7 +179,8 @@ static void test_any_bit_wrong(void **state) {
         }
         bytes.at[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    assert_in_range(n_damaged, bytes.nbytes * 5, bytes.nbytes * 8); /* names in headers may be anything */
+    assert_in_range(n_damaged, bytes.nbytes * 5,
+                    bytes.nbytes * 8); /* a changed name in a header is no damage */
     bytes_release(&bytes);
 }
 

@@ -69,7 +69,7 @@ static void test_small_files(void **state) {
         }
 }
 
-/* What is read of a cut file never has more events than of a longer one, and says that it was cut. */
+/* A cut file never gives more events than a longer one, and has a note that it was cut. */
 static void test_every_cut(void **state) {
     (void)state;
     for (size_t i = 0; i < N_FILES; i++) {
@@ -109,8 +109,7 @@ static void test_structure(void **state) {
     expect_refused("[", READ_TRUNCATED, 1);
     expect_refused("[[", READ_TRUNCATED, 2);
     expect_refused("{\"segments\"", READ_TRUNCATED, 11);
-    expect_refused("{\"segments\" []}", READ_TRUNCATED,
-                   15); /* a quote inside of a string, for all one can tell */
+    expect_refused("{\"segments\" []}", READ_TRUNCATED, 15); /* may be a quote inside of a string */
     expect_refused("{segments:[]}", READ_BAD_VALUE, 1);
     expect_refused("{\"a\":}", READ_BAD_VALUE, 5);
     expect_refused("{\"segments\":[}", READ_BAD_VALUE, 13);
@@ -152,12 +151,12 @@ static void test_limits(void **state) {
     free(text);
     text = repeated("{\"device_traces\":[[{\"action\":\"alloc\",\"addr\":1,\"size\":2,\"x\":[", "[],", 1000,
                     "0]}]]}");
-    assert_true(read_text(text, strlen(text), 0, SIZE_MAX)); /* far from all of them */
+    assert_true(read_text(text, strlen(text), 0, SIZE_MAX)); /* only a part of them */
     assert_int_equal(events_of(&trace), 1);
     free(text);
 }
 
-/* The tree of one value is counted, and it is that which ends at the limit: the same without it is read. */
+/* The tree of one value counts towards the limit and exceeds it; the same file without the value is read. */
 static void test_the_memory_limit(void **state) {
     (void)state;
     enum { LIMIT_NBYTES = 16 << 20 };
@@ -173,7 +172,7 @@ static void test_the_memory_limit(void **state) {
     free(skipped);
 }
 
-/* Rows and text are numbered in 32 bits. A table that is nearly full is made here by its numbers alone. */
+/* Rows and texts have 32-bit numbers. The test fakes a nearly full table by setting only its counts. */
 static void test_full_tables(void **state) {
     (void)state;
     struct memory_input input = {.at = (const uint8_t *)snapshot, .nbytes = sizeof snapshot - 1};

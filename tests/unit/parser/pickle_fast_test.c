@@ -21,7 +21,7 @@ static struct dice dice;
 struct writer {
     struct bytes bytes;
     bool slow;
-    bool regular;  /* most events are written alike, as in real files */
+    bool regular;  /* most events have the same form, as in real files */
     uint32_t memo; /* entries so far */
 };
 
@@ -67,7 +67,7 @@ static void text(struct writer *writer, const char *characters) {
     bytes_add_text(&writer->bytes, characters);
 }
 
-/* ---- the plan, the same for both ---- */
+/* ---- the content, the same for both ---- */
 
 static const char *const words[] = {
     "action",         "addr",          "size",     "stream", "frames", "time_us",    "compile_context",
@@ -77,7 +77,7 @@ static const char *const words[] = {
 };
 enum { N_WORDS = sizeof words / sizeof words[0], N_KEYS = 16, N_ACTIONS = 8, N_FRAMES = 6 };
 
-/* Once in `n` times, and less often where most events are written alike. */
+/* True once in `n` times, less often if most events have the same form. */
 static bool rarely(const struct writer *writer, uint32_t n) {
     return dice_below(&dice, writer->regular ? 200 : n) == 0;
 }
@@ -97,8 +97,7 @@ static void integer(struct writer *writer, uint32_t key) {
         put_u8(writer, 'J');
         put_u32(writer, value);
     } else {
-        uint32_t nbytes =
-            writer->regular ? 3 : 1 + dice_below(&dice, 9); /* 3: as many as BININT has, in all */
+        uint32_t nbytes = writer->regular ? 3 : 1 + dice_below(&dice, 9); /* 3: all widths of BININT */
         put_u8(writer, 0x8a);
         put_u8(writer, nbytes);
         for (uint32_t i = 0; i < nbytes; i++)
@@ -122,7 +121,7 @@ static void frame(struct writer *writer, uint32_t line) {
     put_u8(writer, 'u');
 }
 
-/* A list of frames: one of a few by far most of the time. `first` is the memo index of the first frame. */
+/* A list of frames, mostly one of a few lists. `first` is the memo index of the first frame. */
 static void frames(struct writer *writer, uint32_t first) {
     uint32_t which = dice_below(&dice, 4), n = dice_below(&dice, 12) == 0 ? dice_below(&dice, 3) : 2 + which;
     put_u8(writer, ']');
@@ -165,7 +164,7 @@ static void value(struct writer *writer, uint32_t key, uint32_t first_frame) {
     }
 }
 
-/* Entry `to` of the memo becomes what `from` is. */
+/* Entry `to` of the memo becomes a copy of entry `from`. */
 static void overwrite(struct writer *writer, uint32_t from, uint32_t to) {
     get(writer, from);
     if (writer->slow) {
@@ -185,7 +184,7 @@ static void event(struct writer *writer, uint32_t first_frame) {
     put_u8(writer, '(');
     for (uint32_t i = 0; i < sizeof usual; i++) {
         uint32_t key = rarely(writer, 50) ? dice_below(&dice, N_KEYS) : usual[i];
-        if (key == 7 && writer->regular) /* a pool, which real events have not */
+        if (key == 7 && writer->regular) /* a pool, which real events lack */
             continue;
         if (rarely(writer, 60))
             continue;
@@ -309,7 +308,7 @@ static void test_both_ways_say_the_same(void **state) {
         bytes_release(&said[0]);
         bytes_release(&said[1]);
     }
-    assert_in_range(n_read, PICKLES / 2, PICKLES); /* most are good, or the test would say little */
+    assert_in_range(n_read, PICKLES / 2, PICKLES); /* most must be valid, or the test would prove little */
 }
 
 /* ---- work ---- */
@@ -339,7 +338,7 @@ static void usual_event(struct writer *writer, uint32_t first_frame, uint32_t i)
     BYTES(&writer->bytes, "eu");
 }
 
-/* How many opcodes the machine runs by itself to read so many events. */
+/* How many opcodes the general machine runs to read `n_events` events. */
 static uint64_t steps_of(uint32_t n_events) {
     struct writer writer = {0};
     struct trace trace;
@@ -362,8 +361,8 @@ static uint64_t steps_of(uint32_t n_events) {
     return steps;
 }
 
-/* Each event has 25 opcodes besides those of its stack; none of them may be left to the machine, but for the few where
- * the buffer ends. */
+/* Each event has 25 opcodes besides those of its stack. The general machine may run none of them, but for the few at
+ * the buffer's end. */
 static void test_events_cost_no_opcodes(void **state) {
     (void)state;
     uint64_t few = steps_of(1000), many = steps_of(101000);

@@ -42,7 +42,7 @@ static int teardown(void **state) {
 
 /* ---- a small snapshot ---- */
 
-/* Protocol 2 without a memo: {"device_traces": [[EVENTS]], "segments": []}, by opcodes of one's choice. */
+/* Protocol 2 without a memo: {"device_traces": [[EVENTS]], "segments": []}, with chosen opcodes. */
 #define TEXT(literal_length, literal) "X" literal_length "\0\0\0" literal
 #define BEGIN                         "\x80\2}(" TEXT("\x08", "segments") "]" TEXT("\x0d", "device_traces") "](]("
 #define ALLOC \
@@ -132,7 +132,7 @@ static void test_strings(void **state) {
 
 static void test_values_of_no_use(void **state) {
     (void)state;
-/* Literals that stand side by side are one text: no parentheses can go around them. */
+/* No parentheses, because adjacent literals form one text. */
 #define EXTRA(value) \
     ACTION_AS(TEXT("\5", "alloc") TEXT("\5", "extra") value) /* NOLINT(bugprone-macro-parentheses) */
     SMALL(EXTRA("N"));
@@ -193,7 +193,7 @@ static void test_memo(void **state) {
     SMALL(ACTION_AS(TEXT("\4", "free") "q\0"
                                        "0" TEXT("\5", "alloc") "q\0"
                                                                "0"
-                                                               "h\0")); /* put anew */
+                                                               "h\0")); /* put again */
 }
 
 static void test_a_root_that_is_filled_through_the_memo(void **state) {
@@ -202,7 +202,7 @@ static void test_a_root_that_is_filled_through_the_memo(void **state) {
           "0h\0(" TEXT("\x0d", "device_traces") "](](" ALLOC FREE FINISH);
 }
 
-/* It counts once, wherever it stands; what waits in its place later is another event. */
+/* An event that occurs in two places counts once; a value that replaces it later is another event. */
 static void test_an_event_in_two_places(void **state) {
     (void)state;
     SMALL(BEGIN ALLOC "q\7h\7h\7" FREE "h\7" FINISH);
@@ -355,8 +355,8 @@ static void test_lengths_and_limits(void **state) {
     REFUSED(READ_BAD_LENGTH, 4, PROLOGUE "\x8b\1\4\0\0.");         /* MAX_LONG_NBYTES */
     REFUSED(READ_BAD_LENGTH, 4,
             PROLOGUE "I0000000000000000000000000000000000000000000000000000000000000000\n.");
-    REFUSED(READ_LIMIT, 5, PROLOGUE "Nr\0\0\0\1.");       /* a memo index that leads the bytes */
-    REFUSED(READ_TRUNCATED, 12, PROLOGUE "X\0\0\0\1abc"); /* 16 MiB that are not there */
+    REFUSED(READ_LIMIT, 5, PROLOGUE "Nr\0\0\0\1.");       /* a memo index far beyond the bytes read */
+    REFUSED(READ_TRUNCATED, 12, PROLOGUE "X\0\0\0\1abc"); /* 16 MiB that are missing */
     struct bytes nested = {0};
     BYTES(&nested, "\x80\2");
     for (int i = 0; i < 100001; i++)

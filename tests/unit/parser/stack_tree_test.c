@@ -1,4 +1,4 @@
-/* Stacks while they are read, compared one by one with lists of frames that are kept beside them. */
+/* Stacks while they are read, compared one by one with plain lists of frames. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct list {
 static struct list lists[N_STACKS];
 static struct dice dice;
 
-/* Of few frames, so that many stacks begin alike, or of many, so that nearly none do. */
+/* From few frames, so that many stacks begin alike, or from many, so that almost none do. */
 static void lists_make(uint32_t n_frames) {
     for (uint32_t i = 0; i < N_STACKS; i++) {
         lists[i].count = dice_below(&dice, MOST_FRAMES + 1);
@@ -49,12 +49,12 @@ static void tree_fill(struct stack_tree *tree, struct arena *arena) {
     }
 }
 
-/* Ends of stacks, outermost frames first, that some list of `used` begins with: so many nodes are needed. */
+/* The number of distinct prefixes (outermost frames first) of the lists in `used`: as many nodes are needed. */
 static uint32_t prefixes_count(const uint32_t *used, uint32_t n_used) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_used; i++) {
         const struct list *own = &lists[used[i]];
-        uint32_t known = 0; /* how long a prefix the ones before have */
+        uint32_t known = 0; /* length of the longest prefix shared with an earlier list */
         for (uint32_t k = 0; k < i; k++) {
             const struct list *other = &lists[used[k]];
             uint32_t same = 0;
@@ -86,7 +86,7 @@ static void stacks_check(const struct trace *trace, const uint32_t *used, const 
     }
 }
 
-/* A trace whose allocations have `n` of the stacks, and whose other things have one each. */
+/* A trace whose allocations use `n` of the stacks, and whose other rows use one each. */
 static void finish_with(uint32_t n_frames, uint32_t n) {
     uint32_t used[N_STACKS + 4], stack[N_STACKS + 4];
     struct trace trace;

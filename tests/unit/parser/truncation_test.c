@@ -1,6 +1,6 @@
 /*
- * Real files, cut off at each of their first bytes and at many other places. A cut file must give a true part of the whole
- * recording, with a note that the file was cut.
+ * Real files, cut off at each of their first bytes and at many other places. A cut file must give a true part of the
+ * whole recording, and a note that it was cut.
  *
  *     STRATA_CORPUS=folder truncation_test          needs the files named below
  */
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#ifdef __SANITIZE_ADDRESS__ /* eight times as slow: a fifth of the places that chance chooses */
+#ifdef __SANITIZE_ADDRESS__ /* eight times as slow, so only a fifth of the random places */
 enum { FIRST_CUTS = 4096, RANDOM_CUTS = 400, GZIP_CUTS = 60 };
 #else
 enum { FIRST_CUTS = 4096, RANDOM_CUTS = 2000, GZIP_CUTS = 300 };
@@ -49,14 +49,14 @@ static struct bytes gzipped(const struct bytes *from) {
     return to;
 }
 
-/* Allocations end as in the whole file, or go on to the cut. Between a request to free and its completion, a file without
- * any completion says that it was recorded without them, and the request is the end. */
+/* Allocations end as in the whole file, or go on to the cut. A file cut between a request to free and its completion
+ * may have no completions; it then counts as recorded without them, and the request is the end. */
 static bool deaths_agree(uint32_t part, uint32_t whole, uint32_t n_events) {
     return part == whole ||
            (whole > n_events && (part == n_events + 1 || (part == n_events && whole == n_events + 1)));
 }
 
-/* The allocations that began in the events of `part` are those that `whole` has. */
+/* `part` has the same allocations as `whole` among those that began within its events. */
 static bool allocations_agree(const struct allocations *part, const struct allocations *whole,
                               uint32_t n_events) {
     uint32_t w = whole->preexisting;
@@ -85,7 +85,7 @@ static uint64_t events_of(const struct trace *trace) {
     return n_events;
 }
 
-/* NULL: all is well. `n_events` rises with the cut. */
+/* The fault of the file cut here; NULL: none. `n_events` rises with the cut. */
 static const char *cut_complaint(const struct trace *whole, const struct bytes *file, size_t cut,
                                  uint64_t *n_events) {
     struct trace part;
@@ -115,7 +115,7 @@ static void check_cut(const struct trace *whole, const struct bytes *file, size_
         fail_msg("cut at %zu of %zu bytes: %s", cut, file->nbytes, complaint);
 }
 
-/* `data_nbytes`: where the recording ends; after it, a cut takes nothing away. */
+/* `data_nbytes`: where the recording ends; a cut after it removes nothing. */
 static void check_file(struct bytes *file, size_t data_nbytes, size_t random_cuts) {
     struct trace whole;
     struct read_error error;

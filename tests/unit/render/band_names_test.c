@@ -7,11 +7,11 @@
 
 static struct dice dice;
 
-/* ---- room between two edges, by trying all ---- */
+/* ---- room between two edges, by trying all places ---- */
 
 enum { WIDTH = 40 };
 
-/* How many columns from `from` on have `rows` rows in common. */
+/* How many columns from `from` on share `rows` rows. */
 static uint32_t stretch_from(const uint32_t *low, const uint32_t *high, uint32_t from, uint32_t rows) {
     uint32_t bottom = 0, top = UINT32_MAX, column = from;
     for (; column < WIDTH; column++) {

@@ -144,7 +144,7 @@ static void text_stays_within_its_measure(void **state) {
             struct canvas canvas;
             int32_t width = (int32_t)font_width(font, style, texts[i]);
             int32_t ascent = (int32_t)font_ascent(style), descent = (int32_t)font_descent(style);
-            /* A glyph may reach a little over its advance on either side. */
+            /* A glyph may extend a little beyond its advance on either side. */
             int32_t margin = 1 + (int32_t)px / 8;
             assert_true(
                 canvas_init(&canvas, (uint32_t)(width + 80), (uint32_t)(ascent + descent + 80), 0xffffff));
@@ -236,7 +236,7 @@ static void endless_text_is_bounded(void **state) {
     assert_int_equal(strlen(out), FONT_TEXT_CODES + 2); /* the ellipsis has three bytes */
     assert_int_equal(out[0], '<');
     assert_int_equal(out[strlen(out) - 1], '>');
-    /* At the limit nothing is lost, one character later something is. */
+    /* A text at the limit loses nothing, one with a character more does. */
     text[FONT_TEXT_CODES] = '\0';
     assert_true(font_elide(font, regular, text, UINT32_MAX, FONT_CUT_MIDDLE, out));
     assert_string_equal(out, text);
@@ -271,7 +271,7 @@ static void hostile_text_is_shown_not_obeyed(void **state) {
     }
 }
 
-/* What the face does not have is a box: it has ink and a width. */
+/* A character that the face lacks becomes a box with ink and a width. */
 static void missing_glyphs_have_ink(void **state) {
     struct font *font = *state;
     struct canvas canvas;
@@ -380,7 +380,7 @@ static void png_refuses_and_takes_back(void **state) {
     buffer_add_text(&out, "before");
     assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 0, 1}, NULL, 0));
     assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 1, 0}, NULL, 0));
-    /* libpng's own limit of a million pixels a side: its error must come back as a false. */
+    /* libpng's own limit of a million pixels a side: its error must become a false. */
     assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 1000001, 1}, NULL, 0));
     for (size_t i = 0; i < 3; i++)
         assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 1, 1}, &bad[i], 1));

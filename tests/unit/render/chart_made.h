@@ -1,6 +1,6 @@
 /*
- * For the tests of the picture: a recording that has something of everything that a picture shows (hostile names, phases,
- * annotations, out of memory, notes that are too long), and checks of what no layout may do.
+ * For the tests of the picture: a recording with everything that a picture shows (hostile names, phases, annotations,
+ * out of memory, too long notes), and checks that every layout must pass.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 enum { ALLOCATIONS = 200, HELD = 40, EVENTS = ALLOCATIONS * 2, SITES = 30, PHASES = 6 };
 static const int64_t first_us = INT64_C(1700000000000000);
 
-/* Among them hostile ones. */
+/* The name of a call site; some names are hostile. */
 static inline const char *site_name(uint32_t site) {
     if (site == 1)
         return "<img src=x>\n\x1b[31m\xe2\x80\xae\xff\xfe";
@@ -63,7 +63,7 @@ static inline void recording_add_events(struct recording *recording) {
     recording_add_phases(recording);
 }
 
-/* A diagnostic that says `message`. */
+/* Adds a diagnostic with this message. */
 static inline void recording_note(struct trace *trace, const char *code, const char *message,
                                   int32_t device) {
     assert_true(trace_diagnose(trace, code, device, NULL));

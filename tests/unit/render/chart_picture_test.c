@@ -1,4 +1,5 @@
-/* The picture as a file: its plot is the raster's to the pixel, its texts are in its chunks, and it is the same each time. */
+/* The picture as a file: its plot equals the raster's to the pixel, its chunks have its texts, and it is the same each
+ * time. */
 #include "chart_made.h"
 
 #include <png.h>
@@ -118,7 +119,7 @@ static bool all_refuse(void *context, const void *bytes, size_t nbytes) {
     return false;
 }
 
-/* What is handed on needs no more than a block of the caller's; a target that refuses is not a want of memory. */
+/* A picture written to a sink needs only one block of memory. A sink that refuses is not reported as lack of memory. */
 static void the_picture_is_handed_on_as_it_comes(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);

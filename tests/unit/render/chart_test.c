@@ -53,7 +53,7 @@ static void nothing_overlaps_at_any_size(void **state) {
     recording_close(recording);
 }
 
-/* Everything that an address can lay over the picture, at every size. */
+/* All marks that an address can add to the picture, at every size. */
 static void an_address_overlaps_nothing(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);
@@ -170,7 +170,8 @@ static void flags_never_collide(void **state) {
     recording_close(recording);
 }
 
-/* By lifetime, at the end, when only the long ones are alive: the colours that the window shows are all there. */
+/* Coloured by lifetime, at the end, when only the long-lived are left: the legend explains all colours in the
+ * window. */
 static void every_colour_is_explained(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);
@@ -204,7 +205,7 @@ static void every_colour_is_explained(void **state) {
 
 /* ---- figures beside the plot ---- */
 
-/* Is it nothing but a figure and its unit? Then where the unit begins, else NULL. */
+/* The unit in a text that is only a figure and its unit; NULL: another text. */
 static const char *unit_of_figure(const char *text) {
     const char *unit = text + strspn(text, "<0123456789.,");
     return unit != text && *unit == ' ' && (strcmp(unit, " B") == 0 || strcmp(unit + 2, "iB") == 0) ? unit + 1
@@ -225,7 +226,7 @@ static uint64_t highest_of_site(const struct recording *recording, uint32_t site
     return highest;
 }
 
-/* Boxes of a site below "Also in the picture": its swatch, its figure, its name. */
+/* Checks the boxes of a site below "Also in the picture": its swatch, figure and name. */
 static void also_is_right(const struct recording *recording, const char *figure, const char *name) {
     unsigned site = 0;
     char wanted[32];
@@ -236,7 +237,7 @@ static void also_is_right(const struct recording *recording, const char *figure,
     assert_string_equal(figure, wanted);
 }
 
-/* At the end only few call sites have anything alive; those that are gone have the bytes of their own highest moment. */
+/* At the end only few call sites have live bytes; the others show the bytes of their own highest moment. */
 static void figures_beside_the_plot_share_a_unit(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);

@@ -1,9 +1,9 @@
-/* The words of a picture: notes, flags, legends, and why there is nothing to see. */
+/* The words of a picture: notes, flags, legends, and why a picture is empty. */
 #include "chart_made.h"
 
-/* ---- what is said ---- */
+/* ---- texts ---- */
 
-/* The layout of a recording, its texts one a line in `said`. Groups are of the options' moment. */
+/* Writes the texts of a recording's layout to `said`, one a line. The groups are those of the options' moment. */
 static void layout_texts(struct recording *recording, const struct chart_options *options, char *said,
                          size_t capacity) {
     struct font *font = font_open();
@@ -101,7 +101,7 @@ static void another_devices_history_is_named(void **state) {
     recording_close(recording);
 }
 
-/* The legend says of which moment it is, but a moment outside of the window has no place above the plot. */
+/* The legend names its moment, but a moment outside of the window has no flag above the plot. */
 static void a_moment_outside_has_no_flag(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);

@@ -33,7 +33,7 @@ static unsigned channel(uint32_t color, unsigned k) {
     return color >> (16 - 8 * k) & 255;
 }
 
-/* Squared distance of a pixel from the colour that stands for it. */
+/* Squared distance of a pixel from the colour that replaces it. */
 static double pixel_error(const struct picture *picture, size_t pixel) {
     double error = 0;
     for (unsigned k = 0; k < 3; k++) {
@@ -88,7 +88,8 @@ static void one_pixel_and_none(void **state) {
     assert_int_equal(picture->colors.count, 0);
 }
 
-/* Of all the space: 256 boxes of 32 x 32 x 64 have a mean squared error of (32 * 32 + 32 * 32 + 64 * 64) / 12 = 512. */
+/* Noise fills the colour space: 256 boxes of 32 x 32 x 64 have a mean squared error of (32 * 32 + 32 * 32 + 64 * 64) /
+ * 12 = 512. */
 static void noise_gets_the_nearest(void **state) {
     struct picture *picture = *state;
     struct dice dice = {1};
@@ -100,7 +101,7 @@ static void noise_gets_the_nearest(void **state) {
     assert_true(picture_error(picture, N_PIXELS) < 520);
 }
 
-/* Mixed colours are near a grey: what a thousandth of the pixels needs must not spoil that, nor be lost. */
+/* Mixed colours are near a grey. A colour of a thousandth of the pixels must neither change them nor be lost. */
 static void rare_colors_are_kept_apart(void **state) {
     struct picture *picture = *state;
     struct dice dice = {2};

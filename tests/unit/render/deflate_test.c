@@ -1,5 +1,5 @@
-/* Pieces deflated by whatever the build has (and by zlib, as deflate_zlib_test) are what zlib inflates to the same
- * bytes, however many threads work. */
+/* zlib inflates the pieces to the original bytes, whichever library of the build deflated them (in deflate_zlib_test:
+ * zlib), and however many threads work. */
 #include "render/deflate.h"
 
 #include "dice.h"
@@ -20,7 +20,7 @@ struct sample {
     uint8_t *raw[N_PIECES];
 };
 
-/* Nothing, one byte, constant bytes, bytes that nothing makes smaller, a whole piece. */
+/* Samples: nothing, one byte, constant bytes, incompressible bytes, a whole piece. */
 static void sample_make(struct sample *sample) {
     static const uint32_t sizes[N_PIECES] = {
         0, 1, 2, 1000, 65535, 65536, 100000, PAYLOAD_PIECE_NBYTES - 1, PAYLOAD_PIECE_NBYTES};
@@ -77,7 +77,7 @@ static void test_threads_do_not_show(void **state) {
     sample_free(&many);
 }
 
-/* As many calls of the host as `context` counts succeed. */
+/* Fails once the calls that `context` counts are used up. */
 static void *counting_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
     int *left = context;
     if (new_nbytes != 0 && (*left)-- <= 0)

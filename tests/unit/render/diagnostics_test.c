@@ -1,4 +1,4 @@
-/* The sentences of diagnostics: made from their numbers, or, if they have none, as the page had them. */
+/* The sentences of diagnostics: made from their numbers, or, without numbers, taken from the page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void test_sentences_are_made_of_keys_and_numbers(void **state) {
     trace_release(&trace);
 }
 
-/* Pages tell a message, and the numbers too from 0.2.0 on: what is said then is this program's sentence. */
+/* Pages store a message, from 0.2.0 on also its numbers. With numbers, the program prints its own sentence. */
 static void test_messages_of_pages_are_kept_without_numbers(void **state) {
     (void)state;
     struct trace trace;

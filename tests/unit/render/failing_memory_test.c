@@ -1,6 +1,6 @@
 /*
- * Lets every allocation fail in turn: each part must answer "no memory", give back all that it took, and work once there is
- * memory again. The recordings are samples, and small ones made here.
+ * Lets every allocation fail in turn: each part must answer "no memory", free all that it took, and work once there is
+ * memory again. The recordings are samples and small ones made here.
  */
 #include "layout/groups.h"
 #include "layout/scene.h"
@@ -158,7 +158,7 @@ static void test_reading_gzip(void **state) {
     fail_reading(gzipped(sample("oom.pickle")), 50);
 }
 
-/* The trees of cJSON are among what fails: their memory comes from the same place. */
+/* cJSON's trees fail too, because their memory comes from the same host. */
 static void test_reading_json_snapshots(void **state) {
     (void)state;
     static const char snapshot[] =
@@ -223,7 +223,7 @@ static void add_number(struct bytes *to, uint64_t value, unsigned nbytes) {
         to->at[to->nbytes++] = (uint8_t)(value >> 8 * i);
 }
 
-/* One member, deflated without a header of its own, as torch.save would have it. */
+/* A zip with one deflated member, as torch.save might write it. */
 static struct bytes zipped(struct bytes plain) {
     static const char name[] = "archive/data.pkl";
     struct bytes gzip = gzipped(literal((char *)plain.at, plain.nbytes));
@@ -265,7 +265,7 @@ static struct bytes viz_page(struct bytes plain) {
     for (size_t i = 0; i < plain.nbytes; i += 3) {
         uint32_t bits = 0;
         for (size_t k = i; k < i + 3; k++)
-            bits = bits << 8 | (k < plain.nbytes ? plain.at[k] : 0); /* nobody looks after STOP */
+            bits = bits << 8 | (k < plain.nbytes ? plain.at[k] : 0); /* bytes after STOP are ignored */
         for (int shift = 18; shift >= 0; shift -= 6)
             page.at[page.nbytes++] = (uint8_t)alphabet[bits >> shift & 63];
     }
@@ -280,7 +280,7 @@ static void test_reading_memory_viz_pages(void **state) {
     fail_reading(viz_page(literal(text_pickle, sizeof text_pickle - 1)), 20);
 }
 
-/* ---- what is made of a trace ---- */
+/* ---- outputs of a trace ---- */
 
 static struct failing plenty = {.fail_at = -1};
 
@@ -306,8 +306,7 @@ static void test_reading_our_own_pages(void **state) {
     assert_int_equal(plenty.nbytes, 0);
 }
 
-/* Raises the limit of what a page or a picture may take until it is enough. Whatever it is, it holds, and all is given
- * back. */
+/* Raises the memory limit of a page or a picture until it suffices. Every limit is kept, and all memory is freed. */
 static void limit_check(struct arena *memory, int (*render)(struct buffer *out, void *input), void *input,
                         int no_memory, size_t step) {
     const size_t before = memory->used_nbytes;
@@ -416,7 +415,8 @@ static struct view view_of(const struct timeline *timeline, enum axis axis) {
     return view;
 }
 
-/* Two windows, one after the other, and pictures of both. A scene that failed shows nothing, and is good for the next.
+/* Two windows, one after the other, and pictures of both. A scene that failed shows nothing and can be used for the
+ * next.
  */
 static enum outcome picture_task(struct arena_host host, const void *input) {
     static uint8_t rgba[WIDTH * HEIGHT * 4];

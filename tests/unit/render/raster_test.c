@@ -1,5 +1,5 @@
-/* Scenes and pictures of random recordings, compared with what the definitions say, allocation by allocation and column by column:
- * no index, no sums, no vectors. */
+/* Scenes and pictures of random recordings, compared with a literal implementation of the definitions, allocation by
+ * allocation and column by column: without an index, sums or vectors. */
 #define RECORDING_ALLOCATIONS 6000
 #define RECORDING_EVENTS      9000
 #include "contrast.h"
@@ -13,7 +13,7 @@
 
 enum { ALLOCATIONS_MAX = RECORDING_ALLOCATIONS, EVENTS_MAX = RECORDING_EVENTS, SITES = 12 };
 
-/* A recording and what draws it. */
+/* A recording, with the scene and the raster that draw it. */
 struct drawing {
     struct recording *recording;
     struct scene scene;
@@ -42,7 +42,7 @@ static void drawing_release(struct drawing *drawing) {
     recording_close(drawing->recording);
 }
 
-/* Short allocations mostly, some long, some that wait for a stream. */
+/* Adds mostly short allocations, some long ones, and some that wait for a stream. */
 static void recording_add_allocations(struct recording *recording, uint32_t n_allocations, uint32_t n_events,
                                       uint32_t most_bytes) {
     for (uint32_t i = 0; i < n_allocations; i++) {
@@ -57,7 +57,7 @@ static void recording_add_allocations(struct recording *recording, uint32_t n_al
     }
 }
 
-/* Draws such allocations, at times that stand still and jump. */
+/* A drawing of such allocations, whose times stand still and jump. */
 static void drawing_init_random(struct drawing *drawing, uint32_t n_allocations, uint32_t n_events,
                                 uint32_t most_bytes) {
     struct recording *recording = recording_of_sites();
@@ -96,7 +96,7 @@ static uint32_t column_of(const struct scene *scene, uint32_t from, uint32_t mom
     return from;
 }
 
-/* What scene.h says of a band; false: the allocation is not visible. */
+/* The band of an allocation by the definition in scene.h; false: it is not visible. */
 static bool band_expected(const struct scene *scene, uint32_t allocation, struct band *band) {
     const struct allocations *allocations = &scene->timeline->device->allocations;
     uint32_t start = column_of(scene, 0, allocations->birth[allocation]),
@@ -128,7 +128,7 @@ static uint64_t old_site_sum(const struct timeline *timeline, uint32_t allocatio
     return bytes;
 }
 
-/* By call site, the one with the most bytes first. */
+/* Sorts by call site, the one with the most bytes first. */
 static bool old_goes_before(const struct timeline *timeline, uint32_t a, uint32_t b) {
     uint64_t bytes_a = old_site_sum(timeline, a, false), bytes_b = old_site_sum(timeline, b, false);
     uint64_t first_a = old_site_sum(timeline, a, true), first_b = old_site_sum(timeline, b, true);
@@ -184,7 +184,7 @@ static void test_bands_are_what_they_are_said_to_be(void **state) {
     }
 }
 
-/* What scene.h says of a point: the lowest band that reaches above the pixel's centre. */
+/* The allocation under a point by the definition in scene.h: the lowest band that reaches above the pixel's centre. */
 static uint32_t allocation_expected(const struct scene *scene, uint32_t x, uint32_t y) {
     struct y_scale scale = y_scale_of(&scene->view);
     uint64_t total = 0;
@@ -228,7 +228,7 @@ static uint32_t site_of(const struct scene *scene, const struct band *band) {
     return scene->timeline->site[scene->timeline->device->allocations.stack[band->allocation]];
 }
 
-/* Bytes times columns on screen of the call site of a band, with what is older apart; and the mean of its lives. */
+/* Bytes times visible columns of a band's call site (older allocations apart), and the mean of its lives. */
 static uint64_t area_expected(const struct scene *scene, const struct band *band, uint64_t *life) {
     const struct allocations *allocations = &scene->timeline->device->allocations;
     uint64_t area = 0, lives = 0, count = 0;
@@ -243,7 +243,7 @@ static uint64_t area_expected(const struct scene *scene, const struct band *band
     return area;
 }
 
-/* What scene.h says of the band at `index`, in a group of which the one below ends at `from`. */
+/* Checks the band at `index` against the definition in scene.h; in its group, the band below ends at `from`. */
 static void grouped_check(const struct scene *scene, const struct scene_group *group, uint32_t from,
                           uint32_t index, const uint64_t *lit) {
     const struct band *band = &scene->bands[index];
@@ -314,7 +314,7 @@ static void test_groups_are_what_they_are_said_to_be(void **state) {
     }
 }
 
-/* Work, not time: what a window looks at is what is born in it, and a few times what lives at its left edge. */
+/* Counts work, not time: a window visits the allocations born in it, and a few times those alive at its left edge. */
 static void test_a_narrow_window_visits_little(void **state) {
     (void)state;
     dice = (struct dice){1};
@@ -339,7 +339,7 @@ static void test_a_narrow_window_visits_little(void **state) {
 
 /* ---- areas ---- */
 
-/* Bytes of a category that are alive at a moment, of what `keep` leaves. */
+/* Live bytes of a category at a moment, among the allocations that `keep` leaves. */
 static uint64_t category_bytes(const struct scene *scene, const uint8_t *category, uint32_t key,
                                uint32_t moment) {
     const struct allocations *allocations = &scene->timeline->device->allocations;
@@ -429,7 +429,7 @@ static void limits_add(uint32_t limits[3][2], uint32_t rgb) {
     }
 }
 
-/* Every pixel below the top of the stack has a colour between those of what lies around it; above is the ground. */
+/* Every pixel below the top of the stack has a colour between those of the bands around it; above is the ground. */
 static void column_check(const struct drawing *drawing, const struct view *view, const uint8_t *rgba,
                          uint32_t column) {
     const struct scene *scene = &drawing->scene;
@@ -451,7 +451,7 @@ static void column_check(const struct drawing *drawing, const struct view *view,
         uint32_t rgb = pixel_of(rgba, view, column, row);
         if (row > top_row)
             continue;
-        /* A sum takes in its neighbours up to a pixel below and above, and one that is drawn alone its own. */
+        /* A sum includes neighbours up to a pixel below and above it; a band that is drawn alone has its own colour. */
         uint64_t low = view->bottom_bytes + (uint64_t)row * pixel_bytes, high = low + 4 * pixel_bytes + 4;
         low = low < 3 * pixel_bytes + 3 ? 0 : low - 3 * pixel_bytes - 3;
         high += (uint64_t)row + 1; /* pixel_bytes is rounded down */
@@ -492,8 +492,8 @@ static void test_colours_lie_between_their_neighbours(void **state) {
     }
 }
 
-/* Three thin allocations in a sum, of which one makes room for another of the same size: weights and bytes stay, and
- * only the colour changes. What lies above, of another call site, begins in that column. */
+/* Three thin allocations in a sum, one of which is replaced by another of the same size: weights and bytes stay, only
+ * the colour changes. The allocation above, of another call site, begins in that column. */
 static void drawing_init_exchange(struct drawing *drawing, uint32_t before, uint32_t after) {
     enum { ALLOCATIONS = 6, EVENTS = 40, EXCHANGE = 20 };
     static const uint32_t births[ALLOCATIONS] = {0, 0, 0, EXCHANGE, EXCHANGE, EXCHANGE};
@@ -525,7 +525,7 @@ static void test_a_change_of_nothing_but_colour_stays_where_it_is(void **state) 
     }
 }
 
-/* What is drawn does not depend on what was drawn before. */
+/* A picture does not depend on earlier ones. */
 static void test_a_scene_and_a_raster_can_be_used_again(void **state) {
     (void)state;
     dice = (struct dice){7};
@@ -544,8 +544,8 @@ static void test_a_scene_and_a_raster_can_be_used_again(void **state) {
     drawing_release(&drawing);
 }
 
-/* Readers refuse such sizes (TRACE_BYTES_MAX); the painter does not rely on it. Four allocations of 2^62 bytes once made
- * it write outside of the picture. */
+/* Readers refuse such sizes (TRACE_BYTES_MAX), but the painter does not rely on that. Four allocations of 2^62 bytes
+ * once made it write outside of the picture. */
 static void test_sums_that_pass_64_bits_stay_inside(void **state) {
     (void)state;
     dice = (struct dice){11};
@@ -567,7 +567,7 @@ static void test_sums_that_pass_64_bits_stay_inside(void **state) {
     }
 }
 
-/* Neighbours in number, which lie upon each other in the picture, have different colours in nearly all cases. */
+/* Allocations with successive numbers, which are neighbours in the picture, nearly always have different colours. */
 static void each_allocation_has_its_own_colour(void **state) {
     (void)state;
     enum { KEYS = 1000 };

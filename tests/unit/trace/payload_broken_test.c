@@ -9,7 +9,8 @@ static void test_every_truncation_is_an_error(void **state) {
     fill(&trace, 1);
     struct bytes bytes = pack(&trace);
     for (size_t nbytes = 0; nbytes < bytes.nbytes; nbytes++) {
-        uint8_t *cut = malloc(nbytes + 1); /* its end is where a read beyond it is noticed */
+        uint8_t *cut =
+            malloc(nbytes + 1); /* a block of its own, so that the sanitizer notices a read beyond its end */
         assert_non_null(cut);
         memcpy(cut + 1, bytes.at, nbytes);
         assert_int_equal(error_of(cut + 1, nbytes), PAYLOAD_TRUNCATED);
@@ -65,7 +66,7 @@ static void test_broken_section_entries(void **state) {
         size_t entry = 16 + i * 16;
         uint32_t kind = get32(bytes.at + entry), count = get32(bytes.at + entry + 8);
         uint32_t device = get32(bytes.at + entry + 4), n_pieces = get32(bytes.at + entry + 12);
-        if (kind >> 16 == 0) /* what is optional may be of an unknown kind */
+        if (kind >> 16 == 0) /* an optional section may be of an unknown kind */
             assert_int_equal(error_with(&bytes, entry, 99), PAYLOAD_BAD_SECTION);
         assert_int_equal(error_with(&bytes, entry, (kind & 0xffff0000)), PAYLOAD_BAD_SECTION);
         assert_int_equal(error_with(&bytes, entry, kind | 2 << 16), PAYLOAD_BAD_SECTION);
@@ -77,7 +78,7 @@ static void test_broken_section_entries(void **state) {
         assert_int_equal(error_with(&bytes, entry + 12, 0), PAYLOAD_BAD_SECTION);
         assert_int_equal(error_with(&bytes, entry + 12, n_pieces + 1), PAYLOAD_BAD_SECTION);
         assert_int_equal(error_with(&bytes, entry + 12, UINT32_MAX), PAYLOAD_BAD_SECTION);
-        if (i > 0) { /* twice the same */
+        if (i > 0) { /* the same section twice */
             uint8_t old[16];
             memcpy(old, bytes.at + entry, 16);
             memcpy(bytes.at + entry, bytes.at + entry - 16, 8);
@@ -112,7 +113,7 @@ static void test_broken_piece_entries(void **state) {
     free(bytes.at);
 }
 
-/* ---- sections that are more or fewer than ours ---- */
+/* ---- additional and missing sections ---- */
 
 struct listing {
     struct {
@@ -203,7 +204,7 @@ static void test_addresses_may_be_left_out(void **state) {
     free(without.at);
 }
 
-/* As in pages of versions that did not write them. */
+/* Pages of older versions lack the numbers of diagnostics. */
 static void test_numbers_of_diagnostics_may_be_left_out(void **state) {
     static struct listing listing;
     struct trace trace, again;
@@ -232,7 +233,7 @@ static void test_missing_sections(void **state) {
     fill(&trace, 2);
     struct bytes bytes = pack(&trace);
     listing_read(&listing, &bytes);
-    /* Without any one of these, ids point nowhere, or numbers are nobody's. */
+    /* Without any one of these sections, ids point nowhere, or numbers belong to nothing. */
     const uint32_t needed[] = {1, 2, 3, 4, 5, 6, 7, 9, 10, 32, 33, 34, 35, 36, 43};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         struct bytes without = listing_write(&listing, needed[i]);
@@ -278,7 +279,7 @@ static void test_unknown_sections(void **state) {
 
 /* ---- broken columns ---- */
 
-/* What every reader of a trace relies on. */
+/* Checks the properties on which every reader of a trace relies. */
 static void assert_sound_allocations(const struct trace *trace, const struct device_trace *device) {
     const struct allocations *allocations = &device->allocations;
     for (uint32_t i = 0; i < allocations->count; i++) {
@@ -366,8 +367,8 @@ static void test_broken_facts_of_the_file(void **state) {
     free(bytes.at);
 }
 
-/* 10,000 times one wrong byte in an inflated section: an error or a sound trace, and (under AddressSanitizer)
- * no access beyond anything. */
+/* 10,000 times one wrong byte in an inflated section: an error or a sound trace, and (under AddressSanitizer) no
+ * invalid access. */
 static void test_one_wrong_byte(void **state) {
     struct trace trace;
     struct arena arena;

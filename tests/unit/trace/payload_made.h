@@ -65,7 +65,7 @@ static inline uint64_t wide_size(void) {
     return wide() >> 14;
 }
 
-/* ---- a trace in which every row of every table is referred to by something ---- */
+/* ---- a trace in which every row of every table is used ---- */
 
 enum {
     N_STRINGS = 40,
@@ -91,7 +91,7 @@ static inline void fill_strings(struct trace *trace) {
         uint8_t bytes[20];
         uint32_t nbytes = 1 + below(sizeof bytes);
         for (uint32_t k = 0; k < nbytes; k++)
-            bytes[k] = (uint8_t)number(); /* NUL and bytes that are no UTF-8 included */
+            bytes[k] = (uint8_t)number(); /* including NUL and invalid UTF-8 */
         assert_int_equal(trace_string_add(trace, bytes, nbytes), i);
     }
 }
@@ -334,7 +334,7 @@ static inline bool pieces_inflate(struct payload *payload) {
     return true;
 }
 
-/* All steps of reading. A piece that does not inflate counts as truncated. The trace must be released in any
+/* Runs all steps of reading. A piece that does not inflate counts as truncated. The trace must be released in any
  * case. */
 static inline enum payload_error read_bytes(struct trace *trace, const uint8_t *bytes, size_t nbytes) {
     struct arena arena;
@@ -350,7 +350,7 @@ static inline enum payload_error read_bytes(struct trace *trace, const uint8_t *
     return error;
 }
 
-/* Reads and forgets. */
+/* Reads a payload, releases the trace and returns the error. */
 static inline enum payload_error error_of(const uint8_t *bytes, size_t nbytes) {
     struct trace trace;
     enum payload_error error = read_bytes(&trace, bytes, nbytes);

@@ -1,4 +1,4 @@
-/* The payload both ways: round trips, traces that the packer refuses, and memory that runs out. */
+/* Writing and reading payloads: round trips, traces that the packer refuses, and memory that runs out. */
 #include "payload_made.h"
 
 /* ---- round trips ---- */
@@ -29,7 +29,7 @@ static void test_round_trip_of_an_empty_trace(void **state) {
     free(bytes.at);
 }
 
-/* What nothing refers to is left out, and what is left keeps its order and content. */
+/* Rows that nothing refers to are left out; the others keep their order and content. */
 static void test_unused_rows_are_left_out(void **state) {
     struct trace trace, again;
     uint32_t nbytes;
@@ -54,8 +54,8 @@ static void test_unused_rows_are_left_out(void **state) {
     free(bytes.at);
 }
 
-/* More allocations than are read in one go; a thousand are older than the recording, and a birth is at times the end of
- * another. */
+/* More allocations than one step reads; a thousand are older than the recording, and some births are the ends of
+ * others. */
 static void fill_many_allocations(struct trace *trace, struct device_trace *device, uint32_t count) {
     enum { OLDER = 1000 };
     struct allocations *allocations = &device->allocations;
@@ -222,7 +222,7 @@ static void test_pack_refuses_what_is_out_of_range(void **state) {
     }
 }
 
-/* A page has a turn of its own between two steps, so no step may do all the work; what they read is the same. */
+/* A page can act between two steps, so no step may do all the work; the steps together read the same. */
 static void test_unpacking_in_steps(void **state) {
     struct trace trace, again;
     struct arena arena;
@@ -245,7 +245,7 @@ static void test_unpacking_in_steps(void **state) {
     assert_int_equal(code, PAYLOAD_OK);
     assert_int_equal(payload_unpack_some(reader), PAYLOAD_OK);
     assert_true(n_steps >= 10 * trace.n_devices);
-    assert_true(n_with_allocations >= 10); /* of the first device alone */
+    assert_true(n_with_allocations >= 10); /* steps of the first device alone */
     struct bytes packed = pack(&again);
     assert_int_equal(packed.nbytes, bytes.nbytes);
     assert_memory_equal(packed.at, bytes.at, bytes.nbytes);
