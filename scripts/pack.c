@@ -5,7 +5,7 @@
  * All this is written in base 94, 9 % shorter than base64. The digits are ASCII from ' ' to '~' without '<', so nothing in
  * them can end the element. Two digits, the lower one first, have 94 * 94 = 2^13 + 644 values: they carry the next 13 bits,
  * or 14 if the lower 13 are below 644. Bits count from the lowest of the first byte. The bits left at the end take one
- * digit if that is enough. templates/unpack.js reads this.
+ * digit if that is enough. templates/unpack.c reads this.
  *
  *     strata_pack INPUT OUTPUT
  *

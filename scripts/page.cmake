@@ -11,6 +11,8 @@ find_program(STRATA_WASM_LD NAMES wasm-ld wasm-ld-19 wasm-ld-18 wasm-ld-17 wasm-
 if(NOT STRATA_WASM_LD)
     strata_missing("wasm-ld, which links the page's WebAssembly," lld)
 endif()
+find_program(STRATA_WASM_OPT NAMES wasm-opt) # a page without it is 7 KB larger
+set(wasm_language -std=c17 -ffreestanding -fno-builtin -fvisibility=hidden -Wall -Wextra -Wconversion -Wshadow -Werror)
 # strata_font(VARIABLE FILE STYLE): the file of a font: what the variable names, where distributions put it, or where
 # fontconfig knows it.
 function(strata_font variable file style)
@@ -72,11 +74,29 @@ function(strata_bundle entry)
         OUTPUT ${embedded}/${entry}
         COMMAND ${STRATA_ESBUILD} templates/${entry} --bundle --minify --format=iife --charset=utf8
                 --target=chrome105,firefox121,safari16.4 --log-level=warning
+                --loader:.wasm=base64 --alias:unpack.wasm=${unpack_file}
                 --metafile=${embedded}/${entry}.meta.json --outfile=${embedded}/${entry}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-        DEPENDS ${template_files}
+        DEPENDS ${template_files} ${unpack_file}
         VERBATIM)
 endfunction()
+
+# ---- what unpacks the page: the smallest module is as fast, and every browser with WebAssembly runs it ----
+
+set(unpack_file ${CMAKE_BINARY_DIR}/unpack.wasm)
+set(unpack_shrink)
+if(STRATA_WASM_OPT)
+    set(unpack_shrink COMMAND ${STRATA_WASM_OPT} -Oz --converge --low-memory-unused --strip-producers ${unpack_file}
+        -o ${unpack_file})
+endif()
+add_custom_command(
+    OUTPUT ${unpack_file}
+    COMMAND ${STRATA_CLANG} --target=wasm32 ${wasm_language} -Oz -nostdlib -Wl,--no-entry,--strip-all,-z,stack-size=4096
+            -o ${unpack_file} ${PROJECT_SOURCE_DIR}/templates/unpack.c
+    ${unpack_shrink}
+    DEPENDS ${PROJECT_SOURCE_DIR}/templates/unpack.c
+    COMMENT "Building what unpacks the page"
+    VERBATIM)
 
 strata_embed(${STRATA_FONT} asset_font_regular)
 strata_embed(${STRATA_FONT_BOLD} asset_font_bold)
@@ -122,7 +142,6 @@ foreach(folder base trace layout analysis/model analysis/loop analysis/findings 
 endforeach()
 list(REMOVE_ITEM shared_sources ${native_sources})
 set(wasm_file ${CMAKE_BINARY_DIR}/strata.wasm)
-find_program(STRATA_WASM_OPT NAMES wasm-opt) # a page without it is 7 KB larger
 set(wasm_shrink)
 if(STRATA_WASM_OPT)
     # A large function with one caller stays one: packed, that is 1.1 KB shorter; repeated until nothing changes, and
@@ -137,8 +156,7 @@ set(wasm_fast ${shared_sources} ${page_sources})
 list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(groups|scene|scene_groups|segment_curve|timeline)\\.c|page_draw")
 # Only while the view rests, once for a page, or for a few words.
 list(FILTER wasm_fast EXCLUDE REGEX "areas|band_names|map_raster|raster_(marks|lines)|base/(arena|format|ordered|text|units|words)\\.c|trace/(redact|trace|payload_(format|open|pack.*))\\.c")
-set(wasm_flags --target=wasm32 -std=c17 -mbulk-memory -msimd128 -ffreestanding -fno-builtin -fvisibility=hidden -Wall
-    -Wextra -Wconversion -Wshadow -Werror -I${PROJECT_SOURCE_DIR})
+set(wasm_flags --target=wasm32 ${wasm_language} -mbulk-memory -msimd128 -I${PROJECT_SOURCE_DIR})
 set(wasm_objects)
 foreach(source ${shared_sources} ${page_sources})
     set(object ${CMAKE_BINARY_DIR}/wasm/${source}.o)

@@ -1,16 +1,11 @@
 // Runs first in a page: unpacks its elements, styles and program, which are packed like the WebAssembly module.
-import { unpack } from "./unpack.js";
+import { makeUnpack } from "./unpack.js";
 
-/** @param {string} id */
-async function unpackText(id) {
-    return new TextDecoder().decode(await unpack(id));
-}
-
-/** Puts the text of an inert element into a new one, which takes effect at once.
- * @param {string} id @param {"style" | "script"} kind @param {HTMLElement} place */
-async function carry(id, kind, place) {
+/** Puts a text into a new element, which takes effect at once.
+ * @param {string} text @param {"style" | "script"} kind @param {HTMLElement} place */
+function carry(text, kind, place) {
     const element = document.createElement(kind);
-    element.textContent = await unpackText(id);
+    element.textContent = text;
     place.append(element);
     // The page's policy applies no style and runs no program other than those that were written into the page.
     if (element instanceof HTMLStyleElement && !element.sheet) throw new TypeError("its style does not apply");
@@ -23,10 +18,13 @@ async function runProgram() {
             "This browser has no DecompressionStream, which unpacks the page. Chrome 80, Firefox 113, " +
                 "Safari 16.4 or newer shows it.",
         );
-    await carry("style", "style", document.head);
+    const unpack = await makeUnpack();
+    const unpackText = async (/** @type {string} */ id) => new TextDecoder().decode(await unpack(id));
+    carry(await unpackText("style"), "style", document.head);
     // The markup comes from the build: nothing of a recording is in it.
     document.body.insertAdjacentHTML("beforeend", await unpackText("markup"));
-    await carry("program", "script", document.body); // puts the whole interface into window.strata
+    window.strata = /** @type {PageApi} */ (/** @type {unknown} */ ({ ready, unpack })); // the program unpacks the rest
+    carry(await unpackText("program"), "script", document.body); // puts the whole interface into window.strata
     if (window.strata.ready === ready) throw new TypeError("its program does not run");
     return window.strata.ready;
 }

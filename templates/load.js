@@ -2,7 +2,6 @@
 import { Session } from "./session.js";
 import { element, formatPlural, setText } from "./text.js";
 import { nextTurn, STEPS_MS, turns } from "./turns.js";
-import { unpack } from "./unpack.js";
 
 export const PAYLOAD_ERRORS = new Map([
     [-1, "there is not enough memory in this tab; strata html --max-html-size makes a smaller page"],
@@ -11,6 +10,11 @@ export const PAYLOAD_ERRORS = new Map([
     [-4, "a section of the data is damaged"],
     [-5, "a value in the data is out of range"],
 ]);
+
+/** boot.js, which has unpacked this program, unpacks the module too. */
+const { unpack } = /** @type {{unpack: Awaited<ReturnType<typeof import("./unpack.js").makeUnpack>>}} */ (
+    /** @type {unknown} */ (window.strata)
+);
 
 const AFRESH = " Copy the file again, or write it afresh with Strata.";
 
@@ -70,12 +74,6 @@ export function checkPayload(code, step) {
 /** Starts the module. @returns {Promise<ModuleExports>} */
 export async function loadModule() {
     const { instance } = await WebAssembly.instantiate(await unpack("module")).catch((error) => {
-        if (/unsafe-eval|Content.Security|\bCSP\b/i.test(String(error)))
-            throw new Error(
-                "The server of this page forbids WebAssembly, which computes the picture: its " +
-                    "Content-Security-Policy lacks 'wasm-unsafe-eval' in script-src. Save the page as a " +
-                    "file: then it opens anywhere.",
-            );
         throw new Error(
             "This browser cannot run the program in this page, which needs WebAssembly with vectors: " +
                 "Chrome 91, Firefox 89, Safari 16.4 or newer. (" +
@@ -127,16 +125,6 @@ export async function inflatePieces(session, report) {
     });
 }
 
-/** A sentence that names the features this browser lacks; "" if it lacks none. */
-export function missingFeature() {
-    if (typeof WebAssembly !== "object")
-        return (
-            "This browser has no WebAssembly (or it is switched off), which computes the picture. A current " +
-            "Chrome, Firefox or Safari shows this page."
-        );
-    return "";
-}
-
 /** Repeats a step until it no longer returns 1. The number of steps is not known before.
  * @param {() => number} step @param {(done: number) => void} report */
 async function inSteps(step, report) {
@@ -170,8 +158,6 @@ export async function loadSession(module, payload, report) {
 
 /** Reads the recording that this page carries. @param {(stage: string, done: number) => void} report */
 export async function loadPage(report) {
-    const missing = missingFeature();
-    if (missing) throw new Error(missing);
     if (!carriedText("module") || !carriedText("payload"))
         throw new Error("This page carries no recording. `strata html SNAPSHOT` makes a page of one.");
     report("Reading", 0);

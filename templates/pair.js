@@ -10,7 +10,6 @@ import {
     decodeBase64,
     loadModule,
     loadSession,
-    missingFeature,
     reportProgress,
     startFaults,
 } from "./load.js";
@@ -324,8 +323,6 @@ let shown = null;
 
 /** @returns {Promise<Pair>} */
 async function loadPair() {
-    const missing = missingFeature();
-    if (missing) throw new Error(missing);
     if (!carriedText("payload-a") || !carriedText("payload-b"))
         throw new Error("This page carries no recordings. `strata diff A B -o X.html` makes a page of two.");
     const figures = await readFigures();

@@ -4,6 +4,12 @@
 /** The WebAssembly module: its memory and its exported calls, whose first argument is a handle. */
 type ModuleExports = { memory: WebAssembly.Memory } & ModuleCalls & Record<string, any>;
 
+/** A small WebAssembly module that esbuild puts into a script, in base64. */
+declare module "*.wasm" {
+    const code: string;
+    export default code;
+}
+
 /** A frame as the report spells it; innermost first in a stack. */
 interface Frame {
     file: string;
