@@ -61,7 +61,7 @@ def gzipped(path):
 
 
 def gzip9_size(path):
-    """Bytes of `gzip -9`, kept beside the file because they take minutes to find out."""
+    """The size of `gzip -9` in bytes, kept beside the file because computing it takes minutes."""
     note = CACHE / f"{path.name}.gzip9"
     if not note.exists() or note.stat().st_mtime < path.stat().st_mtime:
         packed = subprocess.Popen(["gzip", "-9", "-c", path], stdout=subprocess.PIPE)
@@ -161,7 +161,7 @@ class Measurement:
 
 
 def page_measure(page):
-    """What the page does in headless Chromium; empty if there is no browser."""
+    """Measurements of the page in headless Chromium; empty if there is no browser."""
     script = ROOT / "bench" / "page.mjs"
     if shutil.which("node") is None or not (ROOT / "tests" / "node_modules" / "playwright-core").exists():
         return {}
@@ -248,7 +248,7 @@ def page_targets(name, one):
 
 
 def limited_rows(path):
-    """Rows about pages of limited size: how near they come to it, and what that takes."""
+    """Rows about pages of limited size: how close they come to the limit, and at what cost."""
     for limit in (1, 5, 20):
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             page = pathlib.Path(folder) / "page.html"

@@ -4,8 +4,8 @@
     bench/speed.py [--against PROGRAM] [--runs N] [--write] [1m=FILE] [10m=FILE]
 
 Runs pickle.load and the verbs in turn, N rounds (5 with one million events, 3 with ten), and prints README's table, the factors in
-processor time, and with --against what another build takes, in pairs. --write puts the table into README.md. Files that are
-not named are generated into build/bench.
+processor time, and with --against the time of another build, in pairs. --write puts the table into README.md. Files
+that are not named are generated into build/bench.
 """
 
 import argparse

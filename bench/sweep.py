@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCALES = (1, 3, 9)
-NOISE_S, NOISE_KIB = 0.02, 8192  # the cost of a run that reads nearly nothing; no exponent is printed below it
+NOISE_S, NOISE_KIB = 0.02, 8192  # a run takes this much in any case; no exponent is printed below
 
 # How many of each dimension one unit of a scale is; devices and pools have limits (docs/inputs-reference.md).
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,

@@ -1,6 +1,6 @@
 // The longest task of each action in headless Chromium, in milliseconds: node bench/tasks.mjs PAGE.html [OTHER.html] [cpu]
-// With two pages each action is done on one and then on the other, a column each; pages of 5d8a250 have other buttons, so
-// both ways to them stand below. Nobody notices less than 50 ms; more than 100 is a fault. "0" says that no task took 50.
+// With two pages each action is done on one and then on the other, a column each; pages of 5d8a250 have other buttons,
+// so the script knows both. Nobody notices less than 50 ms; more than 100 is a fault. "0" says that no task took 50.
 // `cpu` prints the processor time of the main thread's tasks instead, from the browser's trace: for a busy machine.
 import { pathToFileURL } from 'node:url';
 

@@ -74,7 +74,7 @@ static char digit_char(uint32_t digit) {
     return (char)(' ' + digit + (digit >= '<' - ' '));
 }
 
-/* Of so many bytes at most so many characters. */
+/* The most characters that `nbytes` bytes can take. */
 static size_t text_room(size_t nbytes) {
     return nbytes / 13 * 16 + 32;
 }
@@ -99,7 +99,7 @@ static size_t text_encode(char *to, const uint8_t *bytes, size_t nbytes) {
 }
 
 static bool file_pack(const char *path, const uint8_t *bytes, size_t nbytes) {
-    size_t room = nbytes + nbytes / 8 + 64; /* what cannot be made smaller grows by less than this */
+    size_t room = nbytes + nbytes / 8 + 64; /* incompressible data grows by less than this */
     uint8_t *packed = malloc(room);
     size_t packed_nbytes = packed != NULL ? pack(bytes, nbytes, packed, room) : 0;
     char *text = packed_nbytes != 0 ? malloc(text_room(packed_nbytes)) : NULL;

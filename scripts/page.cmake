@@ -1,4 +1,5 @@
-# The page and the fonts as C: bundles, WebAssembly, packed, embedded. Included at the top level; sets embedded_sources.
+# Turns the page and the fonts into C: bundles the scripts, compiles WebAssembly, packs and embeds. Included at the top
+# level; sets embedded_sources.
 find_program(STRATA_CLANG NAMES clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14)
 if(NOT STRATA_CLANG)
     strata_missing("clang, which compiles the page's WebAssembly," clang)
@@ -13,8 +14,8 @@ if(NOT STRATA_WASM_LD)
 endif()
 find_program(STRATA_WASM_OPT NAMES wasm-opt) # a page without it is 7 KB larger
 set(wasm_language -std=c17 -ffreestanding -fno-builtin -fvisibility=hidden -Wall -Wextra -Wconversion -Wshadow -Werror)
-# strata_font(VARIABLE FILE STYLE): the file of a font: what the variable names, where distributions put it, or where
-# fontconfig knows it.
+# strata_font(VARIABLE FILE STYLE): finds the file of a font: the variable's value, the place where distributions
+# install it, or fontconfig's answer.
 function(strata_font variable file style)
     find_file(${variable} ${file} PATHS /usr/share/fonts /usr/local/share/fonts
               PATH_SUFFIXES truetype/dejavu dejavu dejavu-sans-fonts TTF NO_DEFAULT_PATH
@@ -38,7 +39,8 @@ strata_font(STRATA_FONT_BOLD DejaVuSans-Bold.ttf Bold)
 set(embedded ${CMAKE_BINARY_DIR}/embedded)
 file(MAKE_DIRECTORY ${embedded})
 
-# strata_embed(FILE NAME [OF]): the file as the array NAME. OF: and what a Content-Security-Policy calls this file.
+# strata_embed(FILE NAME [OF]): embeds the file as the array NAME. OF: adds the hash of this file for a
+# Content-Security-Policy.
 function(strata_embed input name)
     add_custom_command(
         OUTPUT ${embedded}/${name}.c
@@ -49,7 +51,7 @@ function(strata_embed input name)
     set(embedded_sources ${embedded_sources} ${embedded}/${name}.c PARENT_SCOPE)
 endfunction()
 
-# strata_embed_packed(FILE NAME [OF]): the same of the file as an inert element of a page carries it.
+# strata_embed_packed(FILE NAME [OF]): the same for the packed form of the file that an inert element of a page holds.
 if(NOT liblzma_FOUND)
     strata_missing("liblzma, which packs the page's parts," liblzma-dev)
 endif()
@@ -66,7 +68,7 @@ function(strata_embed_packed input name)
 endfunction()
 
 # strata_bundle(ENTRY): an entry file of templates/ and all it imports as one minified file, ${embedded}/ENTRY, with
-# ENTRY.meta.json beside it, which says what went in.
+# ENTRY.meta.json beside it, which lists its sources.
 file(GLOB_RECURSE template_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.js
      ${PROJECT_SOURCE_DIR}/templates/*.css)
 function(strata_bundle entry)
@@ -81,7 +83,7 @@ function(strata_bundle entry)
         VERBATIM)
 endfunction()
 
-# ---- what unpacks the page: the smallest module is as fast, and every browser with WebAssembly runs it ----
+# ---- the module that unpacks the page: the smallest is as fast, and every browser with WebAssembly runs it ----
 
 set(unpack_file ${CMAKE_BINARY_DIR}/unpack.wasm)
 set(unpack_shrink)
@@ -103,7 +105,7 @@ strata_embed(${STRATA_FONT_BOLD} asset_font_bold)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/shell.html asset_shell_html)
 strata_embed(${PROJECT_SOURCE_DIR}/templates/index.html asset_index_html)
 strata_embed(${PROJECT_SOURCE_DIR}/python/torch_strata/recorder.py asset_recorder_py)
-# Indentation means nothing to a browser.
+# Browsers ignore indentation.
 add_custom_command(
     OUTPUT ${embedded}/page.html
     COMMAND sed "s/^ *//" ${PROJECT_SOURCE_DIR}/templates/page.html > ${embedded}/page.html
@@ -111,7 +113,8 @@ add_custom_command(
     VERBATIM)
 strata_embed_packed(${embedded}/page.html asset_page_html)
 
-# Each text is exactly what its element holds, and what its hash is of; what boot.js unpacks is carried packed.
+# Each text is exactly the content of its element, over which its hash is computed. Texts that boot.js unpacks are
+# packed.
 foreach(bundle boot.js boot.css index.js index.css)
     string(REPLACE "." "_" name ${bundle})
     strata_bundle(${bundle})
@@ -125,7 +128,7 @@ endforeach()
 
 # ---- WebAssembly: the same trace, layout and raster as the program's, for the page ----
 
-# What the page computes is the program's own code: all of these folders but what only the program asks for.
+# The page computes with the program's own code: all of these folders except sources that only the program needs.
 set(native_sources
     analysis/findings/figures.c analysis/findings/oom_advice.c
     analysis/compare/causes.c analysis/compare/cohorts.c analysis/compare/compare_named.c analysis/compare/index.c
@@ -144,17 +147,17 @@ list(REMOVE_ITEM shared_sources ${native_sources})
 set(wasm_file ${CMAKE_BINARY_DIR}/strata.wasm)
 set(wasm_shrink)
 if(STRATA_WASM_OPT)
-    # A large function with one caller stays one: packed, that is 1.1 KB shorter; repeated until nothing changes, and
-    # without hints of alignment, 0.5 KB.
+    # Large functions with one caller are not inlined, which makes the packed module 1.1 KB shorter. Repeating the
+    # passes until nothing changes and leaving out alignment hints saves 0.5 KB.
     set(wasm_shrink COMMAND ${STRATA_WASM_OPT} -Os --converge --dealign --one-caller-inline-max-function-size=100
         --low-memory-unused --enable-simd --enable-bulk-memory --enable-mutable-globals --enable-sign-ext
         --strip-producers ${wasm_file} -o ${wasm_file})
 endif()
-# What runs for every pixel, event or allocation while somebody drags is made for speed; the rest for size, since every
-# page carries it.
+# Code that runs for every pixel, event or allocation during a drag is optimised for speed, the rest for size, because
+# every page contains it.
 set(wasm_fast ${shared_sources} ${page_sources})
 list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(groups|scene|scene_groups|segment_curve|timeline)\\.c|page_draw")
-# Only while the view rests, once for a page, or for a few words.
+# Runs only while the view rests, once for a page, or for a few words, so it is optimised for size.
 list(FILTER wasm_fast EXCLUDE REGEX "areas|band_names|map_raster|raster_(marks|lines)|base/(arena|format|ordered|text|units|words)\\.c|trace/(redact|trace|payload_(format|open|pack.*))\\.c")
 set(wasm_flags --target=wasm32 ${wasm_language} -mbulk-memory -msimd128 -I${PROJECT_SOURCE_DIR})
 set(wasm_objects)

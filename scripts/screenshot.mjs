@@ -16,7 +16,7 @@ try {
     await tab.evaluate("strata.ready");
     const { peak_event: peak } = await tab.evaluate("strata.summary()");
     await tab.evaluate((at) => window.strata.setView({ from: at - 500, to: at + 700 }), peak);
-    // What is held longest at the peak has a wide band, which can be pinned where people see it.
+    // Pins the allocation at the peak that lives longest, because its band is wide.
     const box = await tab.locator("#timeline").boundingBox();
     const found = await tab.evaluate(({ width, height }) => {
         for (let y = height * 0.55; y < height; y += 3) {

@@ -6,7 +6,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-static -Wl,--gc-sections -Wl,-z,noexecstack)
 
-# A library that does the same as another is left out if only its shared form is there.
+# A library for which there is a substitute is left out if only its shared form is installed.
 find_library(STRATA_ISAL_STATIC libisal.a)
 if(NOT STRATA_ISAL_STATIC)
     set(STRATA_ISAL OFF CACHE BOOL "" FORCE)

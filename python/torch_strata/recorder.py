@@ -22,7 +22,7 @@ import weakref
 
 _NAME = "_strata_recorder"  # a second copy of this module finds the first by this name
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
-_EXIT_PATIENCE_S = 60  # at its end, the process waits so long for a dump of another thread
+_EXIT_PATIENCE_S = 60  # at its end, the process waits this long for another thread's dump
 _SIGNAL_PAUSE_S = 0.05  # after this pause, everything that one signal writes has arrived
 
 _said = set()  # lines that were printed: something that fails at every step is printed once
@@ -362,7 +362,7 @@ class _Recorder(object):
 
     def dump(self, why, patience_s=-1):
         if self.files is None or not self.backends or self.owner == threading.get_ident():
-            return  # the last: a second reason for a dump arises within a dump
+            return  # the last condition: this thread is dumping already
         if not self.lock.acquire(timeout=patience_s):
             return
         self.owner, started = threading.get_ident(), time.monotonic()
