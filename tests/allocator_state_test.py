@@ -149,7 +149,7 @@ class Retries(unittest.TestCase):
             recorded = whatif(path, 0, "--gpu", budget)[1]["recorded"]
             self.assertEqual((retries, None), (recorded["retries"], recorded["oom"]), budget)
 
-    def test_a_recorded_failure_is_foretold_at_both_bounds(self):
+    def test_a_recorded_failure_is_predicted_at_both_bounds(self):
         path = CORPUS / "oom_expandable_4dev.pickle"
         device, scenarios = whatif(path, 1)
         for budget in device["budget"].values():

@@ -194,7 +194,7 @@ class Gap(unittest.TestCase):
                  for later in later if later["action"] == "alloc"]
         return event + any(meets)
 
-    def test_what_a_segment_was_reserved_for_is_in_use(self):
+    def test_the_allocation_that_a_segment_was_reserved_for_counts(self):
         moved = 0
         for path in [path for path in sorted(SAMPLES.glob("*.pickle")) if path.name != "overflow.pickle"]:
             for device, told in zip(replay.read_devices(path), answer("report", "--json", path)["devices"]):
@@ -233,7 +233,7 @@ class Gap(unittest.TestCase):
                     done = run("check", "--format", "json", "--rule", f"gap <= {bytes_}", path)
                     self.assertEqual(status, json.loads(done.stdout)["files"][0]["rules"][0]["status"])
 
-    def test_events_that_tell_what_is_reserved_after_them(self):
+    def test_events_with_reserved_totals(self):
         """In a profiler's trace one event both reserves and allocates, and the next event may reserve less."""
         memory = [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1000 + 10 * i,
                    "args": {"Device Type": 1, "Device Id": 0, "Addr": (2 * i + 1) << 20, "Bytes": 1 << 20,
@@ -244,7 +244,7 @@ class Gap(unittest.TestCase):
             path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": memory}))
             self.assertRegex(run("report", path).stdout.decode(), r"Reserved +30 MiB \(31,457,280 bytes\) at most, after event 1 ")
 
-    def test_one_block_s_rest_is_no_rounding(self):
+    def test_the_remainder_of_a_block_is_no_rounding(self):
         end = answer("report", "--json", SAMPLES / "oom.pickle")["devices"][0]["fragmentation_at"][-1]
         self.assertEqual((0, 752 << 10), (end["causes"]["rounding"], end["causes"]["unsplit_tails"]))
 

@@ -63,7 +63,7 @@ class BatchSeries(batch_case.Folder):
                 self.assertEqual(dump["stayed_bytes"] + dump["new_bytes"], dump["live_bytes"])
                 self.assertEqual(dump["stayed_bytes"] + dump["gone_bytes"], series["dumps"][i - 1]["live_bytes"])
 
-    def test_windows_that_meet_are_one_run_and_others_states(self):
+    def test_windows_that_overlap_form_one_run_and_others_are_states(self):
         truth = {}
         for rank, (name, part) in enumerate((("train", 2), ("leak_graph", 10), ("streams", 1))):
             snapshot = snapshot_of(name)
@@ -95,7 +95,7 @@ class BatchSeries(batch_case.Folder):
         self.assertNotIn(found[0]["site"], alone)
         self.assertTrue(found[0]["view"])
 
-    def test_the_timeline_is_that_of_the_dumps_themselves(self):
+    def test_the_timeline_equals_that_of_the_dumps(self):
         snapshot = snapshot_of("train")
         _, dumps = dumps_of(snapshot, len(snapshot["device_traces"][0]) // 2)
         self.write(dumps)
@@ -110,7 +110,7 @@ class BatchSeries(batch_case.Folder):
         again = batch_case.strata("report", "--json", self.folder / "out" / series["page"])
         self.assertEqual(json.loads(again.stdout)["devices"], found["devices"])
 
-    def test_what_is_never_joined(self):
+    def test_dumps_that_are_never_joined(self):
         train, other = snapshot_of("train"), snapshot_of("streams")
         half = len(train["device_traces"][0]) // 2
         _, dumps = dumps_of(train, half)
@@ -134,7 +134,7 @@ class BatchSeries(batch_case.Folder):
                 self.assertEqual((summary["series"], summary["notes"]), ([], []))
                 self.assertFalse(list((self.folder / f"out{i}").glob("series/*")))
 
-    def test_dumps_whose_names_tell_no_step(self):
+    def test_dumps_without_a_step_in_their_names(self):
         """Dumps of one rank in one folder: only their events tell that they belong together. A date in the name is a
         moment."""
         train = snapshot_of("train")
@@ -183,7 +183,7 @@ class BatchSeries(batch_case.Folder):
         series = self.series("--redact=all", out="redacted")["series"][0]
         self.assertNotIn(owned, (self.folder / "redacted" / series["sidecar"]).read_text())
 
-    def test_what_cannot_be_joined_is_said(self):
+    def test_dumps_that_cannot_be_joined_are_reported(self):
         """A page that was cut down to a size limit no longer identifies each allocation, so it cannot be joined."""
         chance = random.Random(1)
         trace = [{"action": "alloc", "addr": 0x7F0000000000 + (i << 20), "size": chance.randrange(1 << 20), "stream": 0,
@@ -197,7 +197,7 @@ class BatchSeries(batch_case.Folder):
         self.assertIn("no timeline of the 2 dumps of rank 0", summary["notes"][0])
         self.assertIn("merged", summary["notes"][0])
 
-    def test_what_the_index_lacks_is_in_the_exit_code(self):
+    def test_a_page_that_the_index_lacks_changes_the_exit_code(self):
         """If a foreign file has the name of a timeline or a difference, only that page is missing."""
         for rank in range(8):
             self.put(f"rank{rank}.pickle", batch_case.tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
@@ -218,7 +218,7 @@ class BatchSeries(batch_case.Folder):
                 (out / link).write_bytes(kept)
         self.assertEqual(self.series(), whole)
 
-    def test_what_the_last_index_made_goes_with_its_reason(self):
+    def test_pages_of_the_last_index_are_removed_if_unused(self):
         """Pages of differences are removed too, but never other files, even if they have such a name and Strata wrote
         them."""
         for rank in range(8):

@@ -159,7 +159,7 @@ class SixteenRanks(unittest.TestCase):
     def test_nothing_hidden_is_left(self):
         self.assertEqual(hidden(self.plain), [])
 
-    def test_index_fetches_and_tells_nothing(self):
+    def test_index_fetches_nothing_and_has_no_paths(self):
         page = (self.plain / "index.html").read_text()
         self.assertIn("default-src 'none'", page)
         for word in ("http://", "https://", str(self.folder), "<script src", "<link rel=\"stylesheet\""):
@@ -208,7 +208,7 @@ class Names(Folder):
         ("s3/snapshot_200.pickle", None, 200, None),
     )
 
-    def test_numbers_that_no_word_explains(self):
+    def test_loose_numbers(self):
         for name, *_ in self.LOOSE:
             self.put(name)
         self.run_batch()
@@ -295,7 +295,7 @@ class Names(Folder):
         titles = self.titles()
         self.assertTrue(titles and not any("all of" in title for title in titles), titles)
 
-    def test_two_recordings_of_one_rank_are_told_apart(self):
+    def test_two_recordings_of_one_rank_are_distinguished(self):
         """With two jobs in one directory each rank has two recordings, and no step tells them apart."""
         for job in range(2):
             for rank in range(8):
@@ -321,7 +321,7 @@ class Names(Folder):
         self.run_batch("-q")
         return [finding["title"] for finding in summary(self.folder / "out")["findings"] if finding["kind"].startswith("rank_")]
 
-    def test_many_files_are_dealt_to_folders(self):
+    def test_many_files_are_spread_over_folders(self):
         """From 2,000 files on results go to folders. Files that are not snapshots count too, because only reading them
         tells."""
         for rank in range(0, 60, 5):
@@ -384,7 +384,7 @@ class Finding(Folder):
         self.run_batch("--no-recursive", out="b")
         self.assertEqual(summary(self.folder / "b")["totals"]["done"], 1)
 
-    def test_reports_are_not_taken_for_snapshots(self):
+    def test_reports_are_not_read_as_snapshots(self):
         """A page of Strata can be read, so the results beside the dumps must be passed over."""
         self.put("rank0.pickle")
         for _ in range(2):
@@ -406,14 +406,14 @@ class Finding(Folder):
         self.assertEqual([entry["input"] for entry in result["skipped"]],
                          ["config.json", "empty.txt", "rank1.pickle", "rank2.pickle"])
 
-    def test_what_is_named_must_be_one(self):
+    def test_a_named_file_must_be_a_snapshot(self):
         path = self.put("notes.txt", b"hello")
         good = self.put("rank0.pickle")
         done = batch(path, good, "-o", self.folder / "out")
         self.assertEqual(done.returncode, 4)
         self.assertEqual(summary(self.folder / "out")["failed"][0]["input"], "notes.txt")
 
-    def test_nothing_there(self):
+    def test_an_empty_folder(self):
         self.assertIn("no snapshot", self.run_batch(code=1).stderr)
         self.put("notes.txt", b"hello")
         self.assertIn("no snapshot", self.run_batch(code=1).stderr)
@@ -431,7 +431,7 @@ class Finding(Folder):
         self.assertEqual(sorted(row["input"] for row in result["rows"]), ["page.html", "rank0.pickle"])
         self.assertEqual([entry["input"] for entry in result["skipped"]], ["changelog.txt"])
 
-    def test_a_path_that_is_gone_costs_only_itself(self):
+    def test_a_missing_path_fails_alone(self):
         path = self.put("rank0.pickle")
         out = self.folder / "a" / "b"
         self.assertEqual(batch(self.folder / "gone.pickle", path, "-o", out).returncode, 4)

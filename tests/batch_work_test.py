@@ -47,7 +47,7 @@ class Pages(Folder):
         for name in (median, "rank5.html", diff):
             self.assertEqual((self.folder / "odd" / name).read_bytes(), (self.folder / "out" / name).read_bytes())
 
-    def test_from_one_to_the_other(self):
+    def test_pages_follow_the_option(self):
         """A run removes pages of an earlier run that it does not want and makes those that are missing; it removes no
         foreign file."""
         for words in ("all", "odd", "none"):
@@ -60,7 +60,7 @@ class Pages(Folder):
         self.run_batch("--pages", "none")
         self.assertEqual(self.pages("out"), {"index.html", "rank3.html"})
 
-    def test_another_is_odd(self):
+    def test_another_rank_becomes_odd(self):
         self.run_batch("--pages", "odd")
         self.put("rank5.pickle", tiny((MIB, 2 * MIB)), second=1)
         self.put("rank2.pickle", tiny((MIB, 700 * MIB)), second=1)
@@ -79,7 +79,7 @@ class Pages(Folder):
         self.assertEqual(batch("--index", self.folder / "parts", "--pages", "odd").returncode, 0)
         self.assertEqual(contents(self.folder / "parts"), contents(self.folder / "out"))
 
-    def test_an_input_that_goes_meanwhile_costs_its_page(self):
+    def test_an_input_that_disappears_loses_only_its_page(self):
         self.put("rank5.pickle", long(60_000))
         process, worker = self.start_and_stop("rank5.pickle", "-j", "1", "--pages", "odd")
         (self.dumps / "rank5.pickle").unlink()
@@ -111,7 +111,7 @@ class Watch(Folder):
         self.assertEqual(hidden(self.folder / "out"), [])
         return code
 
-    def test_what_comes_changes_and_goes(self):
+    def test_files_that_come_change_and_go(self):
         self.watch()
         self.put("rank0.pickle")
         until(lambda: self.rows() == {"rank0.pickle": MIB}, "the first")
@@ -130,7 +130,7 @@ class Watch(Folder):
         self.assertEqual(self.end(), 0)
         self.assertEqual(contents(self.folder / "out"), contents(self.folder / "plain"))
 
-    def test_what_is_written_waits(self):
+    def test_a_file_that_grows_waits(self):
         """A file that grows at every look keeps its old page; a new file is not shown before it stops growing."""
         self.put("rank0.pickle")
         self.put("rank1.pickle")
@@ -143,7 +143,7 @@ class Watch(Folder):
         until(lambda: self.rows().get("rank1.pickle") == 3 * MIB, "the whole")
         self.assertEqual(self.end(signal.SIGTERM), 0)
 
-    def test_the_end_is_as_of_the_last_index(self):
+    def test_the_exit_code_is_that_of_the_last_index(self):
         self.put("rank0.pickle")
         self.put("rank1.pickle", b"(dp0\n" * 20)
         self.watch("--pages", "none")
@@ -191,7 +191,7 @@ class Resume(Folder):
         self.run_batch("--resume", "--capacity", "80GiB", "--png")
         self.assertEqual(self.times(), second)
 
-    def test_rules_count_by_what_they_say(self):
+    def test_rules_count_by_their_content(self):
         self.put("rank0.pickle")
         rules = self.folder / "rules"
         rules.write_text("input file .\n")
@@ -216,7 +216,7 @@ class Resume(Folder):
         self.run_batch("--resume")
         self.assertTrue((self.folder / "out" / "rank0.html").exists())
 
-    def test_results_of_a_file_that_broke_are_no_results(self):
+    def test_results_of_a_broken_file_do_not_count(self):
         self.put("rank0.pickle")
         self.put("rank1.pickle")
         self.run_batch()
@@ -228,7 +228,7 @@ class Resume(Folder):
             self.assertEqual(result["failed"][0]["input"], "rank1.pickle")
             self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
 
-    def test_pages_of_what_is_gone_or_broken_go(self):
+    def test_pages_of_missing_or_broken_files_are_removed(self):
         for rank in range(4):
             self.put(f"rank{rank}.pickle")
         self.run_batch("--png")
@@ -241,7 +241,7 @@ class Resume(Folder):
         own = {f"rank{rank}{ending}" for rank in (0, 3) for ending in (".html", ".png", ".strata.json")}
         self.assertEqual({"index.html", "summary.json", "summary.csv", "metrics.prom", "notes.html", "rank1.png"} | own, left)
 
-    def test_exports_of_what_is_gone_or_broken_go(self):
+    def test_exports_of_missing_or_broken_files_are_removed(self):
         """A sidecar lists the export that the batch made; any other file with such a name is foreign."""
         for rank in range(3):
             self.put(f"rank{rank}.pickle")
@@ -252,7 +252,7 @@ class Resume(Folder):
         self.run_batch("--export", "csv", "--resume", code=4)
         self.assertEqual({"rank0.csv", "rank1.folded"}, {path.name for path in (self.folder / "out").iterdir() if path.suffix in (".csv", ".folded")} - {"summary.csv"})
 
-    def test_a_shard_leaves_what_others_made(self):
+    def test_a_shard_leaves_results_of_others(self):
         for rank in range(4):
             self.put(f"rank{rank}.pickle")
         self.run_batch("--shard", "1/2")
@@ -323,7 +323,7 @@ class Shards(Folder):
             seen += [page.name for page in (self.folder / f"part{shard}").glob("*.html")]
         self.assertEqual(sorted(seen), sorted(f"rank{rank}.html" for rank in range(40)))
 
-    def test_a_shard_asks_nothing_of_the_files_of_others(self):
+    def test_a_shard_does_not_touch_files_of_others(self):
         """The batch knows foreign files from the directory listing, and does few operations by path on its own."""
         if shutil.which("strace") is None:
             self.skipTest("strace is not there")
@@ -343,7 +343,7 @@ class Shards(Folder):
         self.assertLess(len(pages), 40)
         self.assertLessEqual(len(lines), 6 * len(pages))
 
-    def test_shards_that_saw_other_files_are_told(self):
+    def test_shards_that_saw_different_files_are_reported(self):
         self.put("rank0.pickle")
         self.run_batch("--shard", "1/2")
         self.put("rank1.pickle")
@@ -351,7 +351,7 @@ class Shards(Folder):
         self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
         self.assertIn("did not see the same files", summary(self.folder / "out")["notes"][0])
 
-    def test_damaged_records_are_told_with_their_place(self):
+    def test_damaged_records_are_reported_with_their_place(self):
         """A sidecar with anything after its JSON, with a repeated key or without valid JSON makes the index
         incomplete."""
         for rank in range(3):
@@ -375,7 +375,7 @@ class Shards(Folder):
             path.write_text(sound)
             self.assertEqual(0, batch("--index", out).returncode)
 
-    def test_two_at_the_same_part(self):
+    def test_two_batches_on_the_same_part(self):
         first, worker = self.start_and_stop("rank0.pickle")
         self.assertIn("another strata batch", self.run_batch(code=1).stderr)
         os.kill(worker, signal.SIGCONT)
@@ -529,7 +529,7 @@ class Trouble(Folder):
         self.run_batch("--max-memory", "600MiB", "-j", 16)
         self.assertEqual([row["rank"] for row in summary(self.folder / "out")["rows"]], [0, 1])
 
-    def test_unreadable_file_costs_itself(self):
+    def test_an_unreadable_file_fails_alone(self):
         self.put("rank0.pickle")
         self.put("rank1.pickle", b"\x80\x04cos\nsystem\n.")
         self.run_batch(code=4)

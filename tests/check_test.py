@@ -124,7 +124,7 @@ class Rules(unittest.TestCase):
         self.assertEqual("file:attention", json.loads(run(*options, "--format", "json", *rules("peak > 0"), TRAIN).stdout)["filter"])
         self.assertEqual(2, run("--filter", "size:x", *rules("peak > 0"), TRAIN).returncode)
 
-    def test_what_they_are_for(self):
+    def test_what_each_metric_counts(self):
         self.one(OOM, "oom = none", "broken")
         self.one(OOM, "finding.out_of_memory = none", "broken")
         self.one(LEAK, "growth = 0 per step", "broken")
@@ -145,7 +145,7 @@ class Rules(unittest.TestCase):
             for site, exact in wanted["sites"].most_common(3):
                 self.assertEqual(exact, self.one(path, f"site:{site} = {exact}", "held")["actual"])
 
-    def test_what_cannot_be_trusted_never_passes(self):
+    def test_an_untrusted_recording_never_passes(self):
         for text in ("peak < 80GiB", "oom = none", "growth = 0 per step", "finding.leak = none", "category.activation < 80GiB",
                      "site:* < 80GiB", "peak > 0", "reserved < 80GiB"):
             self.one(OVERFLOW, text, "untrusted")
@@ -222,7 +222,7 @@ class Codes(unittest.TestCase):
                             (2, ["--format", "xml", *rules("peak < 1GiB")]), (2, [])):
             self.assertEqual(code, run(*words, TRAIN).returncode, words)
 
-    def test_rules_that_are_none(self):
+    def test_invalid_rules(self):
         for text in ("", "peak", "peak <", "peak < x", "peak < 10%", "peak 3", "< 3", "peek < 3", "peak < 3 per step", "peak < 3 GiB x",
                      "peak at end < 3", "oom = complete", "trust = none", "trust < complete", "peak = none", "oom < none", "gap < none",
                      "category. < 3", "category.weights < 3", "finding.x = none", "site: < 3", "ranks.spread < 3GiB", "growth = 0 per turn",
@@ -340,7 +340,7 @@ class Strict(unittest.TestCase):
             self.refused(["--config"], 2, again, again.rindex(key))
         self.refused(["--config"], 2, text + "]", len(text))
 
-    def test_what_is_no_json(self):
+    def test_invalid_json(self):
         """CPython's reader is the control for the RFC's grammar (but for numbers too large for a double, which it reads
         as infinite)."""
         self.assertEqual(0, run("--baseline", self.at, "--update-baseline", TRAIN).returncode)
@@ -378,7 +378,7 @@ class Baselines(unittest.TestCase):
         self.assertEqual((wanted["peak"], wanted["end"], wanted["reserved"]), (own["peak"], own["end"], own["reserved"]))
         self.assertEqual(wanted["sites"], {name: bytes_ for name, bytes_ in own["sites"].items() if ".py:" in name})
 
-    def test_a_verdict_that_nobody_could_read_changes_nothing(self):
+    def test_a_verdict_that_cannot_be_written_keeps_the_baseline(self):
         """If the verdict cannot be written, the baseline stays as it was, so that a second run compares with the same
         figures."""
         words = [STRATA, "check", "--baseline", str(self.at), "--update-baseline", str(OOM)]
@@ -462,7 +462,7 @@ class Baselines(unittest.TestCase):
                 self.assertIn(done.returncode, (1, 3), (figure, text))
                 self.assertNotEqual(0, done.returncode)
 
-    def test_what_it_does_not_have(self):
+    def test_figures_that_the_baseline_lacks(self):
         self.update(TRAIN, OOM)
         (verdict,), _, code = judged(GRADIENTS, "peak <= baseline", options=("--baseline", self.at))
         self.assertEqual(("untrusted", None, 3), (verdict["status"], verdict["limit"], code))

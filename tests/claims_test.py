@@ -81,13 +81,13 @@ class Claims(unittest.TestCase):
         (other,) = [each for each in device["categories_at_peak"] if each["category"] == "other"]
         self.assertEqual({"kv_cache": 32 * MIB}, other["reason"])
 
-    def test_a_state_tells_no_graph(self):
+    def test_a_state_shows_no_graph(self):
         """In a file without events, blocks that wait for another stream cannot be called activations."""
         blocks = [self.block(number, MIB, "active_pending_free") for number in range(12)]
         _, device = self.read({"segments": [self.segment(blocks)], "device_traces": [[]]})
         self.assertEqual({"other"}, set(self.categories(device)))
 
-    def test_what_is_reserved_is_not_known(self):
+    def test_unknown_reserved_memory(self):
         """More is in use than the segments hold, so fragmentation is "not judged"."""
         frames = [{"filename": "/srv/a.py", "line": 1, "name": "forward"}]
         events = [{"action": "alloc", "addr": 1 << 40 | number << 30, "size": 512 * MIB, "stream": 0, "frames": frames, "time_us": number} for number in range(4)]
@@ -104,7 +104,7 @@ class Claims(unittest.TestCase):
         self.assertIn("as high without them", finding["title"])
         self.assertNotIn("the peak would be", finding["title"].replace("the peak would be as high", ""))
 
-    def test_whose_graph_was_let_go_of(self):
+    def test_which_graph_was_freed(self):
         """The graph of the pass before was let go of; the result of this pass exists at the end."""
         def script(program):
             before = program.infer(True)
@@ -131,7 +131,7 @@ class Claims(unittest.TestCase):
             _, device = self.read(played.snapshot)
             self.assertNotIn("unused_graph", {each["kind"] for each in device["findings"]})
 
-    def test_a_full_buffer_holds_no_limit(self):
+    def test_a_full_buffer_keeps_no_limit(self):
         """Earlier events are lost, so no limit counts as held. For the first 10,000 events of the same run it does."""
         case = next(each for each in peak_twins.cases() if each.fault == "full buffer")
         for faulty, status in ((True, "untrusted"), (False, "held")):

@@ -41,7 +41,7 @@ class Devices(Case):
         self.assertEqual([d["device"] for d in self.report("-d2", "s.pickle")["devices"]], [2])
         self.assertEqual([d["device"] for d in self.report("s.pickle")["devices"]], [0, 2, 3])
 
-    def test_chosen_while_another_has_more_to_say(self):
+    def test_chosen_while_another_device_ran_out_of_memory(self):
         trace = events_of([1024])
         oom = events_of([1024]) + [{"action": "oom", "size": 1 << 40, "device_free": 77, "stream": 0, "time_us": trace[-1]["time_us"]}]
         segments = [{"device": 1, "address": 1 << 40, "total_size": MIB, "stream": 0, "segment_type": "large",

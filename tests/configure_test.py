@@ -39,7 +39,7 @@ class Configure(unittest.TestCase):
         off = {name.strip(): reason for names, reason in re.findall(r"-- Tests off: (.+), because (.+)", told) for name in names.split(", ")}
         return set(re.findall(r"Test +#\d+: (\S+)", run("ctest", "--test-dir", build, "-N"))), off
 
-    def test_all_is_there_or_off(self):
+    def test_every_test_runs_or_is_reported_as_off(self):
         whole, off = self.configure("whole")
         if off:
             self.skipTest(f"off already: {', '.join(off)}")

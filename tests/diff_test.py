@@ -425,7 +425,7 @@ class Operands(unittest.TestCase):
         documents = diff(self.leak, *others)["comparisons"]
         self.assertEqual([diff(self.leak, other)["sites"] for other in others], [each["sites"] for each in documents])
 
-    def test_a_cause_goes_the_way_of_its_bytes(self):
+    def test_a_cause_has_the_direction_of_its_bytes(self):
         """More or larger allocations give more bytes, fewer or smaller ones fewer bytes, whichever samples are
         compared."""
         names = ("leak_graph", "train", "oom", "leak_zero_grad", "leak_zero_grad_healthy", "held_over", "held_over_healthy")
@@ -493,7 +493,7 @@ class Operands(unittest.TestCase):
             self.assertEqual(1, done.returncode)
             self.assertIn(b"difference of two recordings", done.stderr)
 
-    def test_a_page_carries_what_json_says(self):
+    def test_a_page_has_the_figures_of_the_json(self):
         page = self.at / "figures.html"
         self.assertEqual(0, run("diff", "-f", "-o", page, f"{self.leak}#step=1", f"{self.train}#step=2").returncode)
         carried = re.search(rb'id="figures">([^<]*)<', page.read_bytes()).group(1)

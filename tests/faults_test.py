@@ -411,7 +411,7 @@ class Ends(Case):
                     self.assertEqual(got, {}, "a temporary file was left")
                 self.empty()
 
-    def test_batch_and_what_resumes_it(self):
+    def test_batch_and_resume(self):
         words = ["batch", "dumps", "-o", "out", "--png", "-j2"]
         (self.folder / "dumps").mkdir()
         for rank in range(6):

@@ -59,7 +59,7 @@ class Filters(Case):
                 self.expect(2, verb, TRAIN, "--filter", words, *(more if verb != "report" else ()), says=says)
         self.assertEqual([], self.files())
 
-    def test_what_is_no_key_is_a_text(self):
+    def test_a_word_without_a_key_is_a_text(self):
         for words in ("at::native", '"categry:activation"', "attention.py:53"):
             self.expect(0, "report", TRAIN, "--filter", words)
 

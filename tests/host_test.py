@@ -231,7 +231,7 @@ class Host(unittest.TestCase):
         again = {device["device"]: device for device in self.report(path.with_suffix(".html"))["devices"]}[0]
         self.assertEqual(again["findings"], gpu["findings"])
 
-    def test_what_is_no_offloading(self):
+    def test_copies_that_are_no_offloading(self):
         for way in ("none", "loader", "kept", "later"):
             found = [finding["kind"] for device in self.report(self.offloading(way))["devices"] for finding in device["findings"]]
             self.assertNotIn("offloaded", found, way)

@@ -349,7 +349,7 @@ class Sidecars(Case):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertRegex(done.stderr, rb"rank1.strata.json exists already and is not Strata's")
 
-    def test_numbers_that_are_none(self):
+    def test_invalid_numbers(self):
         wrong = ["1e102", "-1", "1e300", "-1e300", "18446744073709551616", "1.5", "null", '"9"', "[]", "true", "-0.0"]
 
         def change(sidecar):
@@ -461,7 +461,7 @@ class Words(Case):
             expression = text.replace("[]a-z]", "[\\]a-z]").replace("[[:alpha:]]", "[A-Za-z]").replace("\\d*", "d*")
             self.assertEqual(got, sum(re.search(expression, name) is not None for name in names), text)
 
-    def test_what_steers_a_terminal(self):
+    def test_characters_that_control_a_terminal(self):
         path = self.write(snapshot([event("alloc", 4096, 512)]))
         for text in ("\u202e", "\u2066x", "\u061c", "\u200f", "\x1b[31m", "\x7f", "\x9b1m", "\u2028", "\udcff", "\udce2\udc80"):
             for words in (["report", text], [text], ["png", f"--from={text}"], ["html", f"--own={text}"], ["report", f"--filter=size:{text}"],
@@ -473,7 +473,7 @@ class Words(Case):
                     said = (done.stdout + done.stderr).decode()  # valid UTF-8
                     self.assertIsNone(STEERING.search(said), said)
 
-    def test_what_a_file_is_called_and_says(self):
+    def test_names_and_texts_of_a_file(self):
         """Reports, differences and pages are valid UTF-8 without characters that control a terminal."""
         text = "\x1b[31m\u061c\u200e\u200f\u202e\u2066\x85\u2028\ufeffx"
         frames = [{"name": text, "filename": text + ".py", "line": 1}]
@@ -583,7 +583,7 @@ class Words(Case):
                 text = path.read_text()
                 self.assertTrue(text.rstrip().endswith("</html>") if path.suffix == ".html" else text.endswith("\n"), path)
 
-    def test_a_batch_replaces_what_is_somebody_s_if_forced(self):
+    def test_a_batch_replaces_foreign_files_if_forced(self):
         """--force replaces foreign files among the results, records included, as the message of the refusal says."""
         path = self.write(snapshot([event("alloc", 4096, 512)]))
         for name in ("shards/shard-1-of-1.json", "index.html", "summary.json"):

@@ -132,7 +132,7 @@ class EncodingTest(InputsTest):
         self.assertEqual(len(set(ids)), len(changes), ids)
         self.assertEqual(ids[0], self.report(SAMPLES / "oom.pickle")["recording_id"])
 
-    def test_names_that_are_no_utf8(self):
+    def test_names_in_invalid_utf8(self):
         value = pickle.loads((SAMPLES / "one_event.pickle").read_bytes())
         text = "strangely_named_function"
         for segment in value["segments"]:
@@ -267,7 +267,7 @@ class ShapeTest(InputsTest):
         for content in (pickle.dumps(value), jit_pickle(copy.deepcopy(value))):
             self.assertEqual(wanted, self.report(self.write(content))["devices"])
 
-    def test_names_without_end(self):
+    def test_very_long_names(self):
         """A very long name keeps its beginning, a path its end, and neither is stored again for each frame."""
         value = pickle.loads((SAMPLES / "one_event.pickle").read_bytes())
         frames = [{"filename": "d" * MIB + f"/{i}.py", "line": 1, "name": "f" + "n" * MIB} for i in range(100)]
@@ -330,7 +330,7 @@ class TrustTest(InputsTest):
         self.assertRegex(text, r"Reserved +900 MiB \([0-9,]+ bytes\) at least")
         self.assertRegex(text, r"Reserved +at least 900 MiB")
 
-    def test_nothing_is_said_of_reserved_memory_that_is_not_known(self):
+    def test_unknown_reserved_memory_has_no_figures(self):
         events = [alloc(4096, 700 * MIB), {"action": "oom", "size": 1 << 40, "device_free": 5, "stream": 0}]
         path = self.write(traces(*events))
         self.assertEqual([], self.report(path)["devices"][0]["oom_details"][0]["advice"])

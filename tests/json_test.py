@@ -234,7 +234,7 @@ class KinetoTest(JsonTest):
         report = self.report(self.write({"traceEvents": events}))
         self.assertEqual([(-1, 8), (1, 512), (1001, 1024)], [(device["device"], device["peak_bytes"]) for device in report["devices"]])
 
-    def test_what_is_said_of_the_cpu_is_not_said_of_the_file(self):
+    def test_messages_about_the_cpu_are_not_about_the_file(self):
         """The CPU is device -1. Messages about it appear only with it, messages about the file with every device."""
         events = [memory(1, 64, 8, 8, 0, (0, -1)), memory(2, 128, 8, 80, 0, (0, -1)),
                   memory(3, 512, 512, 512, 2048, (1, 1)), memory(4, 1024, 512, 1024, 2048, (1, 1))]
@@ -385,7 +385,7 @@ class BrokenTest(JsonTest):
     def peak(self, content):
         return self.report(self.write(content))["devices"][0]["peak_bytes"]
 
-    def test_numbers_that_are_none(self):
+    def test_invalid_numbers(self):
         text = '{"traceEvents": [%s, {"ph": "X", "ts": NaN, "dur": -Infinity, "cat": "cpu_op", "name": "a"}], "x": inf, "y": nan,}'
         self.assertEqual(512, self.peak(text % json.dumps(memory(1, 512, 512, 512))))
 
@@ -394,7 +394,7 @@ class BrokenTest(JsonTest):
         self.assertEqual(512, self.peak('{"traceEvents": [%s,],}' % event))
         self.assertEqual(512, self.peak('{"traceEvents": [%s,,\n],}' % event))
 
-    def test_names_that_break_the_rules(self):
+    def test_strings_that_break_the_rules(self):
         names = {
             b"bad \xff\xfe utf-8 \x80": b"bad \\ufffd\\ufffd utf-8 \\ufffd",
             b"line\nend\tand\x01control": b"line\\nend\\tand\\u0001control",
@@ -412,7 +412,7 @@ class BrokenTest(JsonTest):
                 got = report["devices"][0]["top_at_peak"][0]["stack"][0]["name"]
                 self.assertEqual(json.loads(b'"' + wanted + b'"'), got)
 
-    def test_an_event_that_is_no_json_is_left_out(self):
+    def test_an_event_in_invalid_json_is_left_out(self):
         text = '{"traceEvents": [%s, {"ph": oops, "name": "[memory]"}, {"name" "[memory]"}, %s]}' % (json.dumps(memory(1, 512, 512, 512)), json.dumps(memory(2, 1024, 512, 1024)))
         report = self.report(self.write(text))
         self.assertEqual(1024, report["devices"][0]["peak_bytes"])

@@ -249,7 +249,7 @@ class AtTheNumberThatIsAskedFor(unittest.TestCase):
                 self.assertIsNone(device["refused"])
                 self.assertEqual(play(9, late=True, kind=kind)[1][0], device["bounds"]["requested_peak_bytes"])
 
-    def test_what_a_layer_is_made_of(self):
+    def test_the_allocations_of_a_layer(self):
         with tempfile.TemporaryDirectory() as folder:
             device = device_of(folder, 2, 4, 9, {})
             four, five = (sum(event["action"] == "alloc" for event in play(layers)[0]["device_traces"][0])
@@ -290,7 +290,7 @@ class Refusals(unittest.TestCase):
     def test_fewer_than_were_recorded(self):
         self.assertIn("smaller recording", self.refused(2, 4, 1, {}))
 
-    def test_numbers_that_nobody_has(self):
+    def test_impossible_numbers(self):
         self.assertIn("too many layers", self.refused(2, 4, 1_000_000, {}))
         self.assertIn("more requests than can be modelled", self.refused(2, 4, 99_999, {"steps": 12}))
 
@@ -319,7 +319,7 @@ class Words(unittest.TestCase):
             self.assertIn(b"which --extrapolate does not write: name a text, Markdown, JSON or PNG file", done.stderr)
             self.assertFalse((folder / "page.html").exists())
 
-    def test_nothing_is_drawn_of_what_is_refused(self):
+    def test_a_refusal_draws_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
             words = ("--extrapolate", *recorded(folder, (1, {}), (2, {})), "--to", 9)
             folder = Path(folder)

@@ -123,7 +123,7 @@ class PastedTest(unittest.TestCase):
         self.assertEqual({path.name: path.read_text(encoding="utf-8") for path in (SAMPLES / "forms").glob("*.log")},
                          {f"{name}.log": text + "\n" for name, text in logs.forms()})
 
-    def test_what_stands_around_a_line_changes_nothing(self):
+    def test_text_around_a_line_changes_nothing(self):
         """Each excerpt in three of the ways in which people store and paste lines."""
         ways = list(WRAPPERS.items())
         for i, (place, text, _) in enumerate(PASTED):
@@ -132,7 +132,7 @@ class PastedTest(unittest.TestCase):
                 with self.subTest(place, way=name):
                     self.assertEqual(self.facts("".join(wrap(line) + "\n" for line in text.split("\n"))), plain)
 
-    def test_what_is_not_known_is_said_in_one_line(self):
+    def test_an_unknown_text_gets_a_message_of_one_line(self):
         for place, text, words in REFUSED:
             with self.subTest(place):
                 done = self.run_report(text + "\n")

@@ -182,12 +182,12 @@ class LogCase(unittest.TestCase):
 class LogTest(LogCase):
     # ---- samples ----
 
-    def test_samples_are_what_the_script_writes(self):
+    def test_the_script_writes_the_samples(self):
         for log in logs.LOGS:
             text = "".join(line + "\n" for line in log())
             self.assertEqual((SAMPLES / f"log_{log.__name__}.log").read_text(encoding="utf-8"), text, log.__name__)
 
-    def test_samples_say_what_an_independent_reader_finds(self):
+    def test_samples_agree_with_an_independent_reader(self):
         for log in LEVELS:
             with self.subTest(log.__name__):
                 path = SAMPLES / f"log_{log.__name__}.log"
@@ -197,7 +197,7 @@ class LogTest(LogCase):
                 self.assertTrue(any(len(levels) for levels in wanted.values()))
                 self.assert_levels(found["devices"], wanted)
 
-    def test_forms_say_what_a_person_reads(self):
+    def test_forms_agree_with_a_person(self):
         """Levels, capacity, budgets and errors of the lines in samples/log_forms.py, compared with the figures noted
         beside them."""
         for name, wanted in log_forms.SAYS.items():
@@ -247,7 +247,7 @@ class LogTest(LogCase):
                 for line in re.findall(r"Line (\d+) of the log", report):
                     self.assertRegex(lines[int(line) - 1], r"(?i)out of memory|OOM|oom.kill|RESOURCE|Allocation on|Invalid buffer|Killed process|less than desired|would exceed|cuda runtime|: out of memory|Tried to")
 
-    def test_peak_of_a_log_is_what_its_line_says(self):
+    def test_the_peak_is_the_figure_of_its_line(self):
         for log in logs.LOGS:
             path = SAMPLES / f"log_{log.__name__}.log"
             for device in json.loads(self.run_strata("report", "--json", path).stdout)["devices"]:
@@ -257,7 +257,7 @@ class LogTest(LogCase):
                 self.assertIn(f"in line {shown['peak_line']}." if shown else "No level of memory in use was read from the log", made["text"])
                 self.assertNotIn("%", made["text"])
 
-    def test_what_a_log_does_not_say_is_null(self):
+    def test_figures_that_a_log_lacks_are_null(self):
         found = json.loads(self.run_strata("report", "--json", SAMPLES / "log_torchtitan.log").stdout)["devices"][0]
         for key in ("allocations", "preexisting", "start_bytes", "peak_bytes", "peak_event", "end_bytes", "live_at_peak", "replay"):
             self.assertIsNone(found[key], key)
@@ -317,7 +317,7 @@ class LogTest(LogCase):
                 for word in ("only using less" if rows[0][0] != "in_use" else "\0", "\0" if "async" in name else "nothing free", " 0 B free", "CUDA_ALLOC" if "npu" in name else "\0"):
                     self.assertNotIn(word, text)
 
-    def test_a_short_error_is_not_lost_behind_another(self):
+    def test_a_short_error_is_not_lost_after_another(self):
         """Errors of two ranks, or two short lines, both stay: the second does not replace the first."""
         found = self.report("CUDA out of memory. Tried to allocate 2.00 GiB\nCUDA out of memory. Tried to allocate 3.00 GiB\n")["devices"][0]
         self.assertEqual([oom["requested_bytes"] for oom in found["oom"]], [2 << 30, 3 << 30])
@@ -355,7 +355,7 @@ class LogTest(LogCase):
         self.assertEqual([oom["cause"] for oom in device["oom_details"]], ["too_large"])
         self.assertIsNone(device["levels"]["reserved"])
 
-    def test_the_same_error_told_again_at_the_end_of_a_chain(self):
+    def test_the_same_error_repeated_at_the_end_of_a_chain(self):
         error = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
         self.assertEqual(len(self.report(error + "During handling of the above exception, another exception occurred:\n" + error)["devices"][0]["oom"]), 1)
         self.assertEqual(len(self.report(error + "skipping this batch\n" + error)["devices"][0]["oom"]), 2)
@@ -404,7 +404,7 @@ class LogTest(LogCase):
         inferred = [d for d in self.report("Peak memory: 123.50 MB\n")["diagnostics"] if d["code"] == "log_inferred"]
         self.assertEqual(len(inferred), 1)
 
-    def test_what_a_kill_tells(self):
+    def test_lines_about_kills(self):
         device = self.report("Memory cgroup out of memory: Killed process 77 (python3) total-vm:9000kB, anon-rss:8000kB, file-rss:0kB\n")["devices"][0]
         self.assertEqual([f["kind"] for f in device["findings"]], ["out_of_memory"])
         self.assertIn("the kernel killed python3", device["findings"][0]["detail"])
@@ -460,7 +460,7 @@ class LogTest(LogCase):
         device = self.report("step:  1  loss: 8  memory: 61.24GiB(77.42%)\n3 CUDA memory allocation retries.\n")["devices"][0]
         self.assertIn("3 allocation retries", next(f["title"] for f in device["findings"] if f["kind"] == "retry_flush"))
 
-    def test_one_out_of_memory_error_whose_line_goes_on_without_an_end(self):
+    def test_an_out_of_memory_error_in_an_endless_line(self):
         device = self.report("CUDA out of memory. Tried to allocate 20.00 MiB\nnothing\n")["devices"][0]
         self.assertEqual(device["oom"], [{"event": 0, "requested_bytes": 20 << 20, "device_free_bytes": None}])
 
@@ -477,7 +477,7 @@ class LogTest(LogCase):
         self.assertEqual(found[0]["per"], {"unit": "step", "bytes": 50 << 20, "n": 18})
         self.assertEqual((found[0]["bytes"], found[0]["confidence"]), (900 << 20, "certain"))
 
-    def test_what_is_no_rise_is_not_called_one(self):
+    def test_levels_that_do_not_rise(self):
         for levels in ([10000] * 20, [10000, 30000] + [30000] * 18, [10000, 20000, 30000, 30500] + [30500] * 12, [30000 - 50 * i for i in range(20)],
                        [10000 + 4000 * (i % 2) for i in range(20)], [10000 + 0.5 * i for i in range(4)], [10000, 10100, 10200]):
             self.assertEqual(self.rises(levels), [], levels)
@@ -537,7 +537,7 @@ class LogTest(LogCase):
         lines = next(d["message"] for d in found["diagnostics"] if d["code"] == "log_lines")
         self.assertIn("2", lines)
 
-    def test_a_traced_stretch_that_lacks_a_part(self):
+    def test_an_incomplete_block_of_accelerate(self):
         """Accelerate's four lines belong together; without the first or the last there is no level."""
         begin, end, most = ("GPU Memory before entering the train : 100", "GPU Memory consumed at the end of the train (end-begin): -30",
                             "GPU Total Peak Memory consumed during the train (max): 900")
@@ -550,7 +550,7 @@ class LogTest(LogCase):
                 self.assertEqual((device["end_bytes"], device["peak_bytes"]), (last << 20, peak << 20))
         self.assertNotEqual(self.report(f"{end}\n{most}\n", check=False).returncode, 0)
 
-    def test_figures_that_are_none(self):
+    def test_invalid_figures(self):
         head = "[Rank 0] memory (MB) | allocated: 5 | max allocated: 5 | reserved: 9\n"
         for figure in ("1e400", "nan", "-1", "inf", "1.2.3", "99999999999999999999999", "1_000", "0x10", "9" * 400, "", "12 34 GB x"):
             found = self.report(head + f"[Rank 0] memory (MB) | allocated: {figure} | max allocated: {figure} | reserved: {figure}\n")["devices"][0]
@@ -565,7 +565,7 @@ class LogTest(LogCase):
         self.assertEqual(self.report(b"".join(b"[rank%d] GPU 0: 1 GB allocated\n" % i for i in range(4097)), check=False).returncode, 1)
         self.assertEqual(self.report(b"\0" + line, check=False).returncode, 1)
 
-    def test_a_line_without_end_takes_no_memory(self):
+    def test_an_endless_line_takes_no_memory(self):
         """The line is read in blocks, and only its beginning matters."""
         line = b"GPU 0: 1.5 GB allocated, 2.0 GB reserved\n"
         for verb in ("report", "html"):

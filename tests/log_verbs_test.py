@@ -122,7 +122,7 @@ class LogVerbsTest(LogCase):
                     self.assertNotIn(word, again)
                 self.assertIn("ACME" if words == ("--redact",) else "annotation 1", again)
 
-    def test_reports_say_nothing_of_allocations(self):
+    def test_reports_do_not_mention_allocations(self):
         for log in logs.LOGS:
             for form in ((), ("--markdown",)):
                 text = self.run_strata("report", *form, SAMPLES / f"log_{log.__name__}.log").stdout.decode()
@@ -141,7 +141,7 @@ class LogVerbsTest(LogCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"is a log", done.stderr)
 
-    def test_whatif_takes_no_level_for_a_request(self):
+    def test_whatif_does_not_count_levels_as_requests(self):
         for log in logs.LOGS:
             path = SAMPLES / f"log_{log.__name__}.log"
             text = self.run_strata("whatif", path).stdout.decode()

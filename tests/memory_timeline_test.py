@@ -142,7 +142,7 @@ class TimelineTest(JsonTest):
         rows = [[-1, 1, 1000, 0], [5000, 2, 512, 4]]
         self.check(self.write(gzip.compress(json.dumps(rows).encode())), *raw_steps(rows))
 
-    def test_rows_that_are_none_are_left_out(self):
+    def test_invalid_rows_are_left_out(self):
         report = self.report(self.write([[1000, 2, 100, 4], [2000, 2], "x", [2000, 2, "a", 4], [3000, 2, 80, 4]]))
         self.assertEqual(180, report["devices"][0]["peak_bytes"])
         self.assertIn("bad_json", self.codes(report))

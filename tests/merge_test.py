@@ -141,14 +141,14 @@ class MergeTest(unittest.TestCase):
         recording = self.recording("--story", "fragmented", "--events", "30000", "--live", "3000")
         self.check(recording, recording.limit(0.5))
 
-    def test_what_fits_is_left_alone(self):
+    def test_a_page_that_fits_is_unchanged(self):
         recording = self.recording("--story", "train", "--events", "3000")
         page = page_of(recording.path, recording.full)
         self.assertEqual(page.stdout, page_of(recording.path).stdout)
         self.assertEqual(page.stderr, b"")
         self.assertNotIn("merged", decode(page.stdout).strings)
 
-    def test_what_cannot_fit(self):
+    def test_a_limit_that_is_too_small(self):
         recording = self.recording("--story", "train", "--events", "3000")
         target = recording.path.with_suffix(".html")
         done = subprocess.run([STRATA, "html", "--max-html-size", "20KiB", "-o", target, recording.path],

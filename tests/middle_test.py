@@ -131,7 +131,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(named(device_of(value), "leak")[twins.site_name("outputs")]["confidence"], "possible")
         self.assertEqual(check(value, "growth = 0 per step")["status"], "untrusted")
 
-    def test_gradients_that_nothing_tells(self):
+    def test_gradients_that_nothing_shows(self):
         for faulty, status in ((True, "untrusted"), (False, "held")):
             twin = Twin(fault="zero_grad", steps=8, stacks="python", layers=6)
             value = played(twin, faulty, first=0.4)
@@ -174,7 +174,7 @@ class Gradients(unittest.TestCase):
         self.assertEqual(finding["saves_peak_bytes"], faulty["peak_bytes"] - healthy["peak_bytes"])
         self.assertEqual(state_of(healthy, "gradients_kept"), "clear")
 
-    def test_no_stack_tells_them(self):
+    def test_without_stacks(self):
         self.assertEqual(state_of(self.device("python", True), "gradients_kept"), "not_judged")
         self.assertEqual(state_of(self.device("python", False), "gradients_kept"), "clear")
 
@@ -189,7 +189,7 @@ class Gradients(unittest.TestCase):
                         self.assertEqual(state_of(device, "gradients_kept"), state)
                         self.assertEqual("older than the recording" in words_of(device, "gradients_kept"), faulty)
 
-    def test_none_in_the_peak_is_no_figure(self):
+    def test_no_gradients_at_the_peak_give_no_saving(self):
         for rows, words in ((64, "; none of them is in the peak."), (2, " MiB of them are in the peak.")):
             fault = "late_zero_grad" if rows == 64 else "zero_grad"
             device = device_of(played(Twin(fault=fault, steps=2, rows=rows, layers=6), True))

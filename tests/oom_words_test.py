@@ -84,7 +84,7 @@ class Words(unittest.TestCase):
         self.assertIn("Largest free block none", text)
         self.assertIn("nothing of the 4.0 GiB reserved is free at the end.", text)
 
-    def test_free_blocks_are(self):
+    def test_free_blocks_are_fragmentation(self):
         """The same; then twenty are freed before a request that fits into none of their places."""
         run = Run(2 * GIB)
         large = [run.make(1, 100 * MIB) for _ in range(20)]
@@ -97,7 +97,7 @@ class Words(unittest.TestCase):
         self.assertIn("no free block among them was large enough", advice(device)["fragmented"])
         self.assertIn("set_max_split_size", advice(device))
 
-    def test_small_blocks_in_two_halves_are(self):
+    def test_small_blocks_in_two_halves_are_fragmentation(self):
         """Half of the small segments is in use. Their free blocks would suffice together; max_split_size_mb has no
         effect on small requests."""
         run = Run(700 * MIB)
@@ -125,7 +125,7 @@ class Words(unittest.TestCase):
         self.assertEqual(device["judged"]["growth"], "too_short")
         self.assertIn("No allocation was recorded", device["judged"]["text"])
 
-    def test_nothing_is_no_figure(self):
+    def test_zero_bytes_are_not_mentioned(self):
         run = Run(1 * GIB)
         run.make(1, 1 * GIB)
         device, text = run.fail(20 * MIB)

@@ -121,7 +121,7 @@ class OwnTest(unittest.TestCase):
                 self.assertEqual(sum(nbytes for nbytes, _ in wanted.values()),
                                  sum(group["bytes"] for group in device["top_at_peak"]))
 
-    def test_nothing_told_changes_nothing(self):
+    def test_no_pattern_changes_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
             plain, told = pathlib.Path(folder, "a.html"), pathlib.Path(folder, "b.html")
             run("html", "-q", "--title", "x", "-o", plain, TRAIN)
@@ -157,13 +157,13 @@ class OwnTest(unittest.TestCase):
                     self.assertEqual(pixels(pictures[0]), pixels(pictures[1]))
                 self.assertNotEqual(pixels(pictures[0]), pixels(pictures[-1]))
 
-    def test_a_later_pattern_goes_before_what_a_page_has(self):
+    def test_a_new_pattern_overrides_those_of_a_page(self):
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder, "a.html")
             run("html", "-q", "--library", "model", "-o", page, TRAIN)
             self.assertEqual(sites(device_of(TRAIN)), sites(device_of(page, "--own", "model")))
 
-    def test_a_result_without_paths_has_no_pattern(self):
+    def test_redacted_results_have_no_patterns(self):
         with tempfile.TemporaryDirectory() as folder:
             picture = pathlib.Path(folder, "a.png")
             run("png", "-q", "--library", "/home/user/train/model/*", "--redact", "-o", picture, TRAIN)

@@ -172,7 +172,7 @@ class Reading(Case):
                 self.assertRegex(told, r"\Astrata: ")
                 self.assertEqual(self.tree(), before)
 
-    def test_what_nobody_may_read(self):
+    def test_without_permission_to_read(self):
         """Runs as a user without permission, with a copy of the program that everybody can reach."""
         program, options = STRATA, {}
         if os.geteuid() == 0:

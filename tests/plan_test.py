@@ -50,7 +50,7 @@ class Plan(unittest.TestCase):
             self.assertEqual(figures["live_peak_bytes_max"] - change["live_peak_bytes_max"], change["saves_peak_bytes"])
         self.assertIn("expandable_segments:True", device["changes"][0]["id"])
 
-    def test_as_recorded_is_what_whatif_says(self):
+    def test_as_recorded_equals_whatif(self):
         for name in ("oom.pickle", "train.pickle", "leak_zero_grad.pickle", "streams.pickle"):
             done = subprocess.run([STRATA, "whatif", "--json", SAMPLES / name], capture_output=True, check=True)
             for plan, whatif in zip(answer(SAMPLES / name), json.loads(done.stdout)["devices"]):
@@ -84,7 +84,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(["offload:state", "micro_batch:2"], [change["id"] for change in device["changes"]])
         self.assertEqual(["offload:state"], device["plans"][0]["changes"])
 
-    def test_what_is_kept_for_others(self):
+    def test_memory_kept_for_others(self):
         used = [answer("--gpu", "8GiB", *more, SAMPLES / "oom.pickle")[0]["budget"]["used_bytes"]
                 for more in ((), ("--keep", "0"), ("--keep=10%",), ("--keep", "1GiB"))]
         self.assertEqual([(8 << 30) - (8 << 30) * 2 // 100, 8 << 30, (8 << 30) - (8 << 30) // 10, 7 << 30], used)
@@ -150,7 +150,7 @@ class Plan(unittest.TestCase):
             self.assertEqual(made["light"], made["again"])
             self.assertEqual(5, len(set(made.values())))
 
-    def test_what_the_documentation_shows(self):
+    def test_the_documentation_s_examples(self):
         """The document's commands print the lines that it shows; "..." stands for lines that it leaves out."""
         n = 0
         for block in re.split(r"\n\n(?=    \$)", (ROOT / "docs" / "plan.md").read_text())[1:]:
@@ -162,7 +162,7 @@ class Plan(unittest.TestCase):
             n += 1
         self.assertEqual(6, n)
 
-    def test_largest_of_what_does_not_grow(self):
+    def test_the_largest_size_if_nothing_grows(self):
         """The search doubles the batch up to its maximum, and no further."""
         with tempfile.TemporaryDirectory() as folder:
             again = pathlib.Path(folder) / "again.pickle"
@@ -236,7 +236,7 @@ class Plan(unittest.TestCase):
         done = subprocess.run([STRATA, "whatif", "--extrapolate=a=1", "b=2", "--to=4", "-o", "x.html"], capture_output=True)
         self.assertEqual(2, done.returncode)
 
-    def test_what_is_wrong(self):
+    def test_wrong_usage(self):
         self.assertEqual(2, run("--extrapolate", "a=1", "--to", "max", "b=2").returncode)
         self.assertEqual(2, run("--to", "8", SAMPLES / "oom.pickle").returncode)
         self.assertEqual(2, run("--json", "-d", "0", SAMPLES / "oom.pickle", SAMPLES / "train.pickle").returncode)

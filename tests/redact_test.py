@@ -164,7 +164,7 @@ class Redacted(Outputs):
     def leaves(self, found, allowed, where):
         self.assertEqual([each for each in found if not each.startswith(allowed)], [], where)
 
-    def test_without_it_they_are_there(self):
+    def test_secrets_are_there_without_redact(self):
         """Without --redact the outputs contain the secrets; otherwise this test would prove nothing."""
         each = self.secrets()
         self.assertEqual([name for name in EXPORTS if len(each[name]) < (5 if name != "e.pftrace" else 2)], [])
@@ -181,7 +181,7 @@ class Redacted(Outputs):
         for name, found in self.secrets("--redact=all").items():
             self.leaves(found, (FUNCTION,), name)
 
-    def test_what_stays(self):
+    def test_names_that_stay(self):
         content = self.outputs("--redact=all")
         page, report = content["page.html"], json.loads(content["r.json"])
         for text in (b"SECRETfunction", b"train.py", b"site-packages/torch/nn/modules/module.py", b"/lib/python3.11/thing.py",
@@ -250,7 +250,7 @@ def planted_snapshot(dice):
 class Planted(Outputs):
     """Paths of any shape in every text of a recording, in both modes and in every output."""
 
-    def test_nothing_of_a_path_but_its_base_name(self):
+    def test_only_the_base_name_of_a_path_stays(self):
         for seed in range(6):
             dice = random.Random(seed)
             (self.folder / "in" / "rank0.pickle").write_bytes(pickle.dumps(planted_snapshot(dice), protocol=4))
@@ -316,7 +316,7 @@ class Planted(Outputs):
             path.write_bytes(content)
             yield path
 
-    def test_whatever_carries_them(self):
+    def test_inputs_of_every_kind(self):
         """Logs, profiler traces, timelines, JSON and pickles, in every verb; the path of the file is secret too."""
         for seed in range(2):
             for path in self.carriers(random.Random(seed)):

@@ -275,7 +275,7 @@ class Options(unittest.TestCase):
         self.assertTrue(Picture(ruled).texts["strata:flags"].endswith("--color-by category --rules my_rules"))
         self.assertIsNotNone(pictures_differ(Picture(plain), Picture(ruled)))
 
-    def test_a_redacted_page_keeps_what_rules_on_paths_said(self):
+    def test_a_redacted_page_keeps_categories_of_rules_on_paths(self):
         rules, page = self.folder / "rules", self.folder / "page.html"
         rules.write_text("input file ^/home/\n")
         run("html", "--rules", rules, "--redact", "-o", page, SAMPLES / "user_metadata_annotate.pickle")
@@ -283,7 +283,7 @@ class Options(unittest.TestCase):
         self.assertIn("input", {each["category"] for each in device["categories_at_peak"]})
 
     @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
-    def test_a_profiler_may_not_know_either(self):
+    def test_a_profiler_s_unknown_stays(self):
         path = pathlib.Path(CORPUS, "memory_timeline_adam.raw.json.gz")
         self.assertIn("unknown", {each["category"] for each in report(path)["devices"][0]["categories_at_peak"]})
         self.assertIn(" unknown\n", run("report", path).stdout.decode())
@@ -323,7 +323,7 @@ class Options(unittest.TestCase):
         self.assertNotIn("/home/", again)
         self.assertIn("site-packages/torch/nn/modules/module.py", again)
 
-    def test_what_the_legend_can_list(self):
+    def test_the_legend_s_contents(self):
         for by in ("size", "age", "stream", "pool", "category"):
             picture = Picture(draw("streams", ("--color-by", by)))
             self.assertEqual(800, picture.width)

@@ -151,7 +151,7 @@ class Recorder(RunCase):
         self.assertEqual(len(said), 1, said)
         self.assertIn("torch 1.13.1 has no memory history", said[0])
 
-    def test_nothing_of_it_breaks_the_program(self):
+    def test_no_failure_of_ours_breaks_the_program(self):
         for name in ("history", "attach", "hooks", "snapshot"):
             with self.subTest(name):
                 shutil.rmtree(self.path / "d", ignore_errors=True)
@@ -181,7 +181,7 @@ class Recorder(RunCase):
                             "    [one.start() for one in all]; [one.join() for one in all]\n", "--no-report")
                 self.assertEqual(self.dumps(), [f"rank{rank}_{why}.pickle" for rank in range(3) for why in ("exit", "steps")])
 
-    def test_a_fork_of_what_records_dumps_nothing(self):
+    def test_a_fork_of_a_recorded_process_dumps_nothing(self):
         self.record(0, "train(1)\nif os.fork() == 0: os._exit(0)\nos.wait(); os._exit(0)", "--no-report", RANK="0")
         self.assertEqual(self.dumps(), ["rank0_exit.pickle"])
 
@@ -341,7 +341,7 @@ class Watcher(RunCase):
         self.expect(2, "run", says="no command")
         self.expect(2, "run", "--steps", "x", "--", "true")
 
-    def test_what_goes_in_and_out_is_untouched(self):
+    def test_streams_and_signals_are_untouched(self):
         data = bytes(range(256)) * 4096
         self.write("in", data)
         with open(self.path / "in", "rb") as given:
@@ -379,7 +379,7 @@ class Watcher(RunCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 9)
         os.close(terminal)
 
-    def test_folders_that_do_not_serve(self):
+    def test_unusable_folders(self):
         self.expect(0, "run", "--no-report", "--out", "a:b", "--", "true", says="a:b\": nothing is recorded: a path with a colon")
         (self.path / "d" / "index.html").mkdir(parents=True)
         self.expect(7, "run", "--out", "d", "--", "sh", "-c", "exit 7", says=r"Pages +none: d/.run/batch.log says why")
@@ -461,7 +461,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
                 return group
         return None
 
-    def test_killed_by_the_kernel_in_truth(self):
+    def test_killed_by_a_real_kernel(self):
         group = self.real_group()
         if group is None:
             self.skipTest("no control group can be made here")
@@ -483,7 +483,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
         self.run_shell(137, f"sleep 0.2; printf 'oom 0\\noom_kill 1\\n' > {group}/memory.events; kill -KILL $$", "--no-report",
                        says="the kernel killed for memory", STRATA_CGROUP=group)
 
-    def test_killed_by_nobody_that_is_known(self):
+    def test_killed_by_someone_unknown(self):
         self.run_shell(137, "kill -KILL $$", "--no-report", says="from outside", STRATA_CGROUP=self.group())
 
     def test_a_limit_of_address_space_is_named(self):

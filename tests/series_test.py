@@ -120,7 +120,7 @@ class SeriesTest(unittest.TestCase):
         self.assert_union(found, whole)
         self.assertEqual([found["series"][1][k] for k in ("new_bytes", "gone_bytes")], [0, 0])
 
-    def test_windows_with_a_gap_stand_side_by_side(self):
+    def test_windows_with_a_gap_are_separate(self):
         snapshot = snapshot_of("train")
         n, window = len(snapshot["device_traces"][0]), 400
         events = [700, 1500, n]
@@ -163,7 +163,7 @@ class SeriesTest(unittest.TestCase):
         self.assertEqual(again["devices"], found["devices"])
         self.assertEqual(again["series"], found["series"])
 
-    def test_what_cannot_belong_together_is_refused(self):
+    def test_dumps_that_cannot_belong_together_are_refused(self):
         train, two = SAMPLES / "train.pickle", self.folder / "other.pickle"
         other = snapshot_of("train")
         other["device_traces"] = [[], [], other["device_traces"][0]]

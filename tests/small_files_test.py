@@ -100,7 +100,7 @@ class SmallFilesTest(unittest.TestCase):
         report = self.report(content, 256 * MIB)
         self.assertEqual([], [row for row in report["diagnostics"] if row["code"] in ("misplaced", "texts_left_out")])
 
-    def test_sixty_million_elements_that_mean_nothing(self):
+    def test_sixty_million_meaningless_elements(self):
         """The elements take 60 KB in a .gz. As rows each would take forty bytes or more."""
         self.assert_refused(small_files.rubbish(EMPTY_DICT, 60_000_000))
         for element in (EMPTY_LIST, b")", b"N", b"N\x85", b"}\x94", b"]Na"):
@@ -115,7 +115,7 @@ class SmallFilesTest(unittest.TestCase):
         if "asan" not in STRATA:  # sanitizers keep freed memory
             self.assertLess(kib, 1 << 20, content[-50:])
 
-    def test_a_state_of_blocks_alone_is_worth_its_memory(self):
+    def test_an_honest_state_of_many_blocks_may_take_memory(self):
         """Two million blocks of 21 bytes each in the file may take more than 256 MiB, because the file is honest."""
         self.assertEqual((0, "\n"), self.peak(small_files.blocks_alone(2_000_000))[::2])
 
@@ -138,7 +138,7 @@ class SmallFilesTest(unittest.TestCase):
                 [row] = row["callers"]
                 self.assertEqual(f"f.py:{outer} s{outer}", row["site"])
 
-    def test_streams_cost_what_they_hold(self):
+    def test_streams_take_little_memory(self):
         """Each of 20,000 streams has one free block. A set with a leaf for each block took 2 KB, in each of some 800
         runs."""
         content = small_files.streams_and_segments(20_000)
@@ -146,7 +146,7 @@ class SmallFilesTest(unittest.TestCase):
             [device] = self.report(content, 32 * MIB, *flags, verb=("whatif", "--json"))["devices"]
             self.assertEqual("exact", device["replay"]["grade"])
 
-    def test_annotations_of_all_devices_stand_once(self):
+    def test_annotations_of_all_devices_are_stored_once(self):
         """A copy of the annotations for each device would take 6 GB, and a walk over all for each device minutes."""
         content = small_files.devices_and_annotations(1000, 100_000)
         devices = self.report(content, 256 * MIB)["devices"]
@@ -175,7 +175,7 @@ class SmallFilesTest(unittest.TestCase):
             content = small_files.names_alike(MANY, name)
             self.assertEqual(1, len(self.report(content, 64 * MIB, "--redact", verb=("report", "--json"))["devices"]))
 
-    def test_a_device_costs_what_its_own_frames_cost(self):
+    def test_a_device_searches_only_its_own_frames(self):
         """A search of all 204,800 frames for each of 1,024 devices would take minutes."""
         content = small_files.devices_and_sites(1024, 200)
         devices = self.report(content, 512 * MIB)["devices"]
@@ -210,7 +210,7 @@ class SmallFilesTest(unittest.TestCase):
                 sites = {f"f{number}_{i}.py:1 f{number}_{i}" for i in range(200)}
                 self.assertEqual({site for site in sites if meets(site)}, {row["site"] for row in device["top_at_peak"]})
 
-    def test_a_device_alone_is_the_device_among_others(self):
+    def test_a_device_is_the_same_alone_and_among_others(self):
         """A device has the same steps, phases, findings and sites whether its frames and annotations are among others'
         or not. The control is a file with only this device."""
         for content, singles in self.two_devices():
@@ -231,7 +231,7 @@ class SmallFilesTest(unittest.TestCase):
             rows, devices = small_files.marks_and_devices(random.Random(seed))
             yield small_files.kineto(rows + devices[0] + devices[1]), [small_files.kineto(rows + each) for each in devices]
 
-    def test_a_stack_in_pieces_is_the_stack(self):
+    def test_a_stack_in_pieces_equals_the_whole_stack(self):
         frames = [{"filename": f"/home/me/f{i}.py", "name": f"f{i}", "line": i + 1} for i in range(2500)]
         whole = {"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1,
                                                      "frames": frames}]]}

@@ -61,7 +61,7 @@ class TrustTest(unittest.TestCase):
 class Healthy(TrustTest):
     CODES = {"live_above_reserved", "trailing_bytes", "no_segment_events", "overlapping_older", "unequal_actions"}
 
-    def test_nothing_is_said_of_what_is_whole(self):
+    def test_complete_recordings_have_no_notes(self):
         """Also if the buffer was too small or recording began late, which is no contradiction."""
         for seed in SEEDS:
             for fields in ({}, {"ring": 150}, {"record_after": 200}):
@@ -112,7 +112,7 @@ class Trailing(TrustTest):
         shorter, longer = sorted((pickle.dumps(simulated(1)), pickle.dumps(simulated(2))), key=len)
         self.assertIn("trailing_bytes", self.notes(shorter + longer[len(shorter):]))
 
-    def test_padding_is_nothing(self):
+    def test_padding_is_ignored(self):
         for tail in (b"\0", b"\n", b"\r\n", b"\n" * 70000):
             self.assertNotIn("trailing_bytes", self.notes(pickle.dumps(simulated(1)) + tail))
 
@@ -160,7 +160,7 @@ class UnequalActions(TrustTest):
 
 
 class NoSegmentEvents(TrustTest):
-    def test_what_lay_outside_is_counted(self):
+    def test_allocations_outside_of_segments_are_counted(self):
         n_noted = 0
         for seed in SEEDS:
             snapshot = simulated(seed, skipped=tuple(SEGMENT_ACTIONS))
@@ -179,7 +179,7 @@ class NoSegmentEvents(TrustTest):
         self.assertGreater(n_noted, len(SEEDS) // 4)
 
     @unittest.skipUnless(CORPUS, "STRATA_CORPUS is not set")
-    def test_a_real_one(self):
+    def test_a_real_recording(self):
         notes = self.notes_of_file(pathlib.Path(CORPUS, "streams_compile_context.pickle"))
         self.assertIn("no_segment_events", notes)
         self.assertIn("none requested", notes["unequal_actions"])

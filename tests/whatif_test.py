@@ -94,12 +94,12 @@ class CommandLine(unittest.TestCase):
             for never in ("will fix", "will not OOM", "saves"):
                 self.assertNotIn(never, text)
 
-    def test_nothing_is_said_where_nothing_was_replayed(self):
+    def test_no_figures_without_a_replay(self):
         device, scenarios = whatif(SAMPLES / "one_event.pickle")
         self.assertEqual(("refused", {}), (device["replay"]["grade"], scenarios))
         self.assertIn("Nothing is said", run("whatif", SAMPLES / "one_event.pickle").stdout.decode())
 
-    def test_a_file_without_devices_is_said_to_be_one(self):
+    def test_a_file_without_devices_says_so(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "nothing.pickle"
             path.write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
@@ -175,7 +175,7 @@ class Lacking(unittest.TestCase):
         self.assertIn("which is as much as is lacking", text)
         self.assertNotRegex(text, r"fixes|will not OOM|\bsaves\b")
 
-    def test_nothing_is_lacking_where_nothing_failed(self):
+    def test_nothing_is_lacking_if_nothing_failed(self):
         self.assertIsNone(whatif(SAMPLES / "train.pickle")[0]["lacking"])
         self.assertIsNone(whatif(SAMPLES / "oom.pickle", 0, "--gpu", "80GiB")[0]["lacking"])
         lacking = whatif(SAMPLES / "oom.pickle")[0]["lacking"]
