@@ -209,7 +209,7 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
-    test("links lead to pages and pictures that are there", async () => {
+    test("links lead to existing pages and pictures", async () => {
         await withIndex(ranks, async (page) => {
             const links = await each(page, "#lines a", (link) => /** @type {HTMLAnchorElement} */ (link).href);
             assert.equal(links.length, 30);
@@ -217,7 +217,7 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
-    test("without --pages all they lead to those of odd ranks alone", async () => {
+    test("without --pages all they lead only to pages of odd ranks", async () => {
         const odd = path.join(folder, "odd");
         run(strata, "batch", "-q", path.join(folder, "dumps"), "-o", odd, "--pages", "odd");
         await withIndex(odd, async (page) => {
@@ -243,7 +243,7 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
-    test("choosing a finding shows what the median rank has not", async () => {
+    test("choosing a finding shows the memory that the median rank lacks", async () => {
         await withIndex(ranks, async (page) => {
             await page.locator("#findings .finding", { hasText: "rank 3 peaks " }).click();
             const row = summary().rows.find((/** @type {any} */ candidate) => candidate.rank === 3);
@@ -271,7 +271,7 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
-    test("what is chosen lies in the address and can be undone", async () => {
+    test("a choice is in the address and can be undone", async () => {
         await withIndex(ranks, async (page) => {
             const first = await page.locator("#detail h2").textContent();
             assert.equal(first, "rank 7", "the oddest is chosen at first");
@@ -294,7 +294,7 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
-    test("calls that cannot be answered say so in words, and change nothing", async () => {
+    test("impossible calls throw a sentence, and change nothing", async () => {
         await withIndex(ranks, async (page) => {
             const before = await page.evaluate("strata.view()");
             const says = (/** @type {string} */ call) => page.evaluate(`(async () => strata.${call})().then(() => "nothing", (error) => \`\${error.name}: \${error.message}\`)`);
@@ -310,7 +310,7 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
-    test("two recordings of one rank are told apart by their paths", async () => {
+    test("two recordings of one rank are distinguished by their paths", async () => {
         const jobs = path.join(folder, "jobs");
         for (const rank of [3, 7]) {
             mkdirSync(path.join(jobs, "dumps", `job${rank}`), { recursive: true });
@@ -328,7 +328,7 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
-    test("what an address says and means nothing is named, and the rest is shown", async () => {
+    test("unknown words of an address are named, and the rest is shown", async () => {
         await withIndex(ranks, async (page) => {
             assert.ok(await page.locator("#notes").isHidden());
             await page.evaluate(() => void (location.hash = "#row=rank99&figure=constructor&axis=run&sort=-peak&theme=red&words=rank+3&__proto__=1"));
@@ -406,7 +406,7 @@ describe("2,048 ranks", { skip }, () => {
         });
     });
 
-    test("the few that differ are named, and found in the list and the strip", async () => {
+    test("the few ranks that differ are named, and are in the list and the strip", async () => {
         await withIndex(many, async (page) => {
             const findings = await texts(page, "#findings .finding .title");
             assert.equal(findings.length, 2);
@@ -433,7 +433,7 @@ describe("2,048 ranks", { skip }, () => {
     });
 });
 
-describe("the index of sidecars that mean harm", { skip }, () => {
+describe("the index of hostile sidecars", { skip }, () => {
     test("runs nothing, and no text takes the page", async () => {
         await withIndex(harmful, async (page) => {
             for (const button of await page.locator(".badge").all()) await button.click();

@@ -163,7 +163,7 @@ async function follow(page, address) {
 /** Names of samples; "": the simulated recording. */
 const INPUTS = ["", "train", "oom", "two_devices", "streams"];
 
-describe("an address opens what was shown", { skip }, () => {
+describe("an address restores the view", { skip }, () => {
     const count = runsAll ? 40 : 4;
 
     for (const [nth, name] of INPUTS.entries())
@@ -219,7 +219,7 @@ const HARM = [
     (dice, address) => WORDS.reduce((text, [name]) => (dice.often(50) ? `${text}&${name}=${dice.of(["", "__proto__", "constructor", "<b>x</b>", "9", "-1", "a_b_c", "1_2_3", "_", "e", "s999", "r9_1", "e99999999999", "~,~,~"])}` : text), address),
 ];
 
-describe("an address that means nothing", { skip }, () => {
+describe("an invalid address", { skip }, () => {
     test("the page is whole", async () => {
         const file = writePage(path.join(samples, "oom.pickle"));
         await withPages(file, async (page, beside, troubles) => {
@@ -246,7 +246,7 @@ describe("an address that means nothing", { skip }, () => {
         });
     });
 
-    test("a sentence names what is not understood, and goes with the address", async () => {
+    test("a sentence names words that are not understood, and disappears with the address", async () => {
         const wrong = "#device=7&tab=where&window=5_x&unknown=1&marks=a,b&a=s99&search=attention";
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             assert.deepEqual(await misread(page), ["device", "tab", "window", "unknown", "marks", "a"]);
@@ -266,7 +266,7 @@ describe("an address that means nothing", { skip }, () => {
             }, { hash: `#filter=size:>=1MiB ${word}` }); // prettier-ignore
     });
 
-    test("Back leads past an address that the page would write in another way", async () => {
+    test("Back skips an address that the page would write differently", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const first = await page.evaluate(() => location.hash);
             await page.evaluate(() => (location.hash = "#theme=dark&tab=tree&nothing"));
@@ -281,7 +281,7 @@ describe("an address that means nothing", { skip }, () => {
 });
 
 describe("Back", { skip }, () => {
-    test("undoes what was done as soon as the page was there, a card's proof too, and leaves only then", async () => {
+    test("undoes changes made right after loading, a card's proof too, and only then leaves the page", async () => {
         await withPage(writePage(path.join(samples, "leak_two_per_layer.pickle")), async (page) => {
             const first = await page.evaluate(() => location.hash);
             assert.match(first, /device=0/);
@@ -297,11 +297,11 @@ describe("Back", { skip }, () => {
     });
 });
 
-describe("what addresses have lost before", { skip }, () => {
+describe("things that addresses once lost", { skip }, () => {
     const train = path.join(samples, "train.pickle");
     const oom = path.join(samples, "oom.pickle");
 
-    test("a table of all allocations is of all once a search is over", async () => {
+    test("the table of allocations lists all once a search is over", async () => {
         await withPage(writePage(train), async (page) => {
             const { allocations } = await ask(page, "strata.stats()");
             const total = () => page.locator("#panel-each .panel-total").innerText();
@@ -312,7 +312,7 @@ describe("what addresses have lost before", { skip }, () => {
         }, { hash: "#tab=each" }); // prettier-ignore
     });
 
-    test("who held the memory when it ran out is not a matter of the filter", async () => {
+    test("the holders of the memory at an OOM do not depend on the filter", async () => {
         const held = /in use[^:]*: (.*)\./;
         /** @type {(string | undefined)[]} */ const said = [];
         for (const hash of ["#tab=who&filter=size:%3C1M", "#tab=who"])

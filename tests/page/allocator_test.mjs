@@ -33,7 +33,7 @@ describe("the allocator", { skip }, () => {
         }
     });
 
-    test("whether a setting would have helped is what the plan says", async () => {
+    test("the answer whether a setting would have helped is the plan's", async () => {
         const gib = (/** @type {number} */ bytes) => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
         for (const [name, ...flags] of [["oom"], ["train", "--gpu", "16GiB"]]) {
             const [plan] = JSON.parse(run(strata, "plan", "--json", ...flags, sample(name)).toString()).devices;
@@ -91,7 +91,7 @@ describe("the allocator", { skip }, () => {
         });
     });
 
-    test("the host's memory of a log beside the dump lies below it, on the events' own clock", async () => {
+    test("the host's memory from a log beside the dump is drawn below, by the events' own times", async () => {
         const alone = path.join(folder, "host_lane");
         mkdirSync(alone, { recursive: true });
         const dump = path.join(alone, "oom.pickle");
@@ -150,7 +150,7 @@ describe("the allocator", { skip }, () => {
         });
     });
 
-    test("where does the fragmentation lie? The tab names causes and what pins a segment, and shows it", async () => {
+    test("the tab names the causes of fragmentation and the allocations that pin a segment, and shows them", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             await page.keyboard.press("5");
             await until(() => page.locator("#panel-allocator table").first().isVisible(), "the causes");
@@ -168,7 +168,7 @@ describe("the allocator", { skip }, () => {
         });
     });
 
-    test("private pools say what they hold and keep from others", async () => {
+    test("private pools list the memory that they hold and withhold", async () => {
         const [{ fragmentation }] = report(sample("private_pools")).devices;
         const free = fragmentation.groups.filter((/** @type {any} */ { pool }) => pool[0] || pool[1]).reduce((/** @type {number} */ sum, /** @type {any} */ { hole_bytes: bytes }) => sum + bytes, 0);
         await withPage(writePage(sample("private_pools")), async (page) => {
@@ -179,7 +179,7 @@ describe("the allocator", { skip }, () => {
         }, { hash: "#device=0&tab=allocator&at=1384" });
     });
 
-    test("segments over time stand under the reserved line, and say who asked for them", async () => {
+    test("segments over time fill the space below the reserved line, and name their requesters", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const before = await canvasPixels(page);
             await tool(page, "#view-segments");
@@ -197,7 +197,7 @@ describe("the allocator", { skip }, () => {
         });
     });
 
-    test("a long replay runs in stretches, and what it tells is drawn when it is over", async () => {
+    test("a long replay runs in slices, and its results are drawn at the end", async () => {
         const file = path.join(folder, "long.pickle");
         run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 100_000, "-o", file);
         const [{ fragmentation_at: told, replay: check }] = report(file).devices;

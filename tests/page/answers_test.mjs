@@ -26,7 +26,7 @@ describe("why, tree and compare", { skip }, () => {
         });
     });
 
-    test("the tree opens, turns, and highlights what goes through a frame", async () => {
+    test("the tree opens, turns, and highlights the allocations through a frame", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await canvasPixels(page);
             await openForm(page, "tree");
@@ -62,7 +62,7 @@ describe("why, tree and compare", { skip }, () => {
         });
     });
 
-    test("before the first view there is none: [ does not leave the page", async () => {
+    test("before the first view, [ does not leave the page", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             await page.evaluate("globalThis.steps = 0; history.back = () => void globalThis.steps++;");
             await page.keyboard.press("[");

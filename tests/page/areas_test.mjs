@@ -64,7 +64,7 @@ describe("names in areas", { skip }, () => {
                 }, { colorScheme, hash: name === "train" ? "#at=1690" : "" });
             });
 
-    test("a click on an area highlights it, and the side speaks of it", async () => {
+    test("a click on an area highlights it, and the side shows it", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             await tool(page, "#view-category");
             await page.locator("#tab-who").click();

@@ -7,7 +7,7 @@ import { report, samples, skip, until, withPage, writePage } from "./browser.mjs
 
 const TITLES = { leak: "Leak", gradients_kept: "Gradients not cleared", held_over: "Kept too long", fragmentation: "Fragmentation", kept_per_layer: "Kept per layer" };
 
-describe("the badge of what was found", { skip }, () => {
+describe("the badge of findings", { skip }, () => {
     for (const name of ["oom", "leak_two_per_layer", "leak_zero_grad", "train", "one_event"])
         test(`in ${name}`, async () => {
             const input = path.join(samples, `${name}.pickle`);

@@ -34,7 +34,7 @@ async function askNonsense() {
     return bad;
 }
 
-test("no call throws what the browser says", { skip }, async () => {
+test("no call throws an error of the browser", { skip }, async () => {
     const [two, dumps, out] = ["two.html", "dumps", "out"].map((name) => path.join(folder, `calls_${name}`));
     run(strata, "diff", "-q", "-f", sample("train"), sample("oom"), "-o", two);
     mkdirSync(dumps);

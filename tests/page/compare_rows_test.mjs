@@ -90,7 +90,7 @@ describe("rows of a comparison", { skip }, () => {
         }, { hash: "#tab=compare&a=e700&b=e1600" });
     });
 
-    test("each row has its curve, in the colours of A and B where they lie", async () => {
+    test("each row has its curve, in the colours of A and B within them", async () => {
         await withPage(writePage(path.join(samples, "leak_two_per_layer.pickle")), async (page) => {
             const spark = page.locator("#compare-rows .compare-spark").first();
             await until(async () => (await spark.evaluate((one) => getComputedStyle(one).clipPath)).startsWith("polygon"), "a curve");

@@ -64,7 +64,7 @@ describe("comparing", { skip }, () => {
         });
     });
 
-    test("a step that the end of the recording cuts off says so, and nobody compares it unasked", async () => {
+    test("a step cut off by the recording's end says so, and is compared only on request", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             await page.keyboard.press("4");
             await until(async () => (await page.locator(".step-button").count()) === 6, "six steps");
@@ -99,7 +99,7 @@ describe("comparing", { skip }, () => {
         });
     });
 
-    test("of what a step keeps, what a later one frees is told from the leak", async () => {
+    test("memory that a later step frees is distinguished from the leak", async () => {
         const input = path.join(samples, "leak_two_per_layer.pickle");
         const [{ steps, events }] = report(input).devices;
         await withPage(writePage(input), async (page) => {

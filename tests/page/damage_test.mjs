@@ -57,7 +57,7 @@ describe("damaged pages", { skip }, () => {
         for (const id of ["style", "program"]) assert.match(await saysOf(id, changed(one, id, () => contentOf(two, id))), GO_ON, id);
     });
 
-    test("the recording, and what was found of two", async () => {
+    test("the recording, and findings of two pages", async () => {
         const [one, two] = pages();
         const [half, least] = [(/** @type {string} */ own) => own.slice(0, (own.length >> 3) * 4), () => "A"];
         const turned = DAMAGE["with one letter that is another"];
@@ -68,7 +68,7 @@ describe("damaged pages", { skip }, () => {
         }
     });
 
-    test("a script that asks such a page hears why it cannot answer", async () => {
+    test("scripts get the reason why such a page cannot answer", async () => {
         const [one] = pages();
         await saysOf("payload", changed(one, "payload", () => "%%%"), async (page) => {
             for (const call of ["view()", "setView({ from: 1 })", 'search("a")', "groups()", "picture()"])
@@ -77,7 +77,7 @@ describe("damaged pages", { skip }, () => {
     });
 });
 
-describe("a page that may do less", { skip }, () => {
+describe("a page with fewer permissions", { skip }, () => {
     const two = () => {
         const file = path.join(folder, "two_less.html");
         run(strata, "diff", "-q", "-f", path.join(samples, "train.pickle"), oom, "-o", file);

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import { cropPng, decodePng } from "../png.mjs";
 import { ALL, ask, canvasPixels, corpus, downloaded, each, run, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot, openForm, tool } from "./browser.mjs";
 
-describe("what is known of an allocation", { skip }, () => {
+describe("details of an allocation", { skip }, () => {
     test("phase, compiled region, metadata and generated code are shown and found", async () => {
         await withPage(writePage(path.join(samples, "user_metadata_annotate.pickle")), async (page) => {
             const wanted = JSON.parse(run("python3", "-c", `
@@ -40,7 +40,7 @@ json.dump({"event": index, "frame": next(f for f in event["frames"] if "fx_node_
         });
     });
 
-    test("what the file does not say is left out", async () => {
+    test("missing facts are left out", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             await setView(page, { selected: 5 });
             const names = await shownTexts(page, "#detail dt");
@@ -143,7 +143,7 @@ describe("long lists", { skip }, () => {
     });
 });
 
-describe("search in what was noted with allocations", { skip }, () => {
+describe("search in notes of allocations", { skip }, () => {
     test("an invalid expression says why, and fades nothing", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await canvasPixels(page);

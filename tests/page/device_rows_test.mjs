@@ -60,7 +60,7 @@ describe("rows of other devices", { skip }, () => {
         }, { hash: "#device=1&all=1" });
     });
 
-    test("what a row says of times is by the clock of the axis", async () => {
+    test("times in a row follow the axis", async () => {
         const { times, phases } = recorded(INPUT);
         const { live } = replay("--curves", INPUT, 0);
         const step = phases.find(({ name, device }) => name === "ProfilerStep#1" && device === 0);

@@ -95,7 +95,7 @@ describe("all devices on one axis", { skip }, () => {
         });
     });
 
-    test("a click takes a device in hand, and its totals are those of it alone", async () => {
+    test("a click makes a device active, with totals of its own", async () => {
         await withPage(writePage(INPUT), async (page) => {
             await page.keyboard.press("r");
             await settle(page);

@@ -15,7 +15,7 @@ function makePage(/** @type {string[]} */ ...files) {
 /** The state that the address brings back. @param {import("playwright-core").Page} tab */
 const kept = async (tab) => ({ view: await ask(tab, "strata.view()"), a: await ask(tab, "strata.a.view()"), b: await ask(tab, "strata.b.view()"), lit: await ask(tab, "strata.b.lit()") });
 
-test("what is shown stands in the address and comes back from it", { skip }, async () => {
+test("the view is in the address and comes back from it", { skip }, async () => {
     makePage(path.join(samples, "leak_zero_grad.pickle"), path.join(samples, "leak_zero_grad_healthy.pickle"));
     let hash = "";
     /** @type {any} */
@@ -62,7 +62,7 @@ test("what is shown stands in the address and comes back from it", { skip }, asy
         }, { hash: String(wrong) });
 });
 
-test("annotations that are too many to be paired are said", { skip }, async () => {
+test("a line says if there are too many annotations to pair", { skip }, async () => {
     const many = path.join(folder, "many_annotations.pickle");
     const script = `import pickle, sys
 snapshot = pickle.load(open(sys.argv[1], "rb"))

@@ -47,7 +47,7 @@ async function point(tab, where, x, y) {
     await tab.mouse.move(box.x + box.width * x, box.y + box.height * y);
 }
 
-test("rows by layer, which the page opens on where they were asked for", { skip }, async () => {
+test("rows by layer, on which the page opens if they were requested", { skip }, async () => {
     const { page, document } = pageOf(sample("oom"), sample("train"), "--group", "module");
     await withPage(page, async (tab) => {
         const { rows } = await ask(tab, `strata.compare({by: "module"})`);
@@ -57,7 +57,7 @@ test("rows by layer, which the page opens on where they were asked for", { skip 
     });
 });
 
-test("paper: a sheet of what differs, then one of each; one card a finding of the page in hand", { skip }, async () => {
+test("paper: a sheet of the differences, then one of each recording; one card for each finding of the active page", { skip }, async () => {
     const { page, document } = pageOf(sample("leak_two_per_layer"), sample("leak_graph"));
     await withPage(page, async (tab) => {
         const pdf = await tab.pdf({ format: "A4" });
@@ -217,7 +217,7 @@ test("a click holds the cursors and highlights the call site in both", { skip },
     });
 });
 
-test("commands open what they name, by the keys that they say", { skip }, async () => {
+test("commands do what they name, and so do their keys", { skip }, async () => {
     await withPage(pageOf(sample("leak_zero_grad"), sample("leak_two_per_layer")).page, async (tab) => {
         const opened = [
             ["why: what", "why"],
@@ -244,7 +244,7 @@ test("commands open what they name, by the keys that they say", { skip }, async 
     });
 });
 
-test("the page's keys, map, search and cards work on the side in hand", { skip }, async () => {
+test("the page's keys, map, search and cards work on the active side", { skip }, async () => {
     const { page } = pageOf(sample("leak_zero_grad"), sample("leak_two_per_layer"));
     await withPage(page, async (tab) => {
         await tab.keyboard.press("g");
@@ -271,7 +271,7 @@ test("the page's keys, map, search and cards work on the side in hand", { skip }
     });
 });
 
-test("calls that cannot be answered say so in words, and change nothing", { skip }, async () => {
+test("impossible calls throw a sentence, and change nothing", { skip }, async () => {
     const { page } = pageOf(sample("train"), sample("oom"));
     await withPage(page, async (tab) => {
         const before = await ask(tab, "strata.view()");
@@ -284,7 +284,7 @@ test("calls that cannot be answered say so in words, and change nothing", { skip
     });
 });
 
-test("hostile names are text, a small page says what it lacks, redacted ones have no paths", { skip }, async () => {
+test("hostile names are text, a small page names its limits, redacted ones have no paths", { skip }, async () => {
     await withPage(pageOf(sample("hostile_names"), sample("train")).page, async (tab) => {
         for (const key of ["1", "2", "3", "4", "5", "6"]) {
             await tab.keyboard.press(key);
@@ -304,7 +304,7 @@ test("hostile names are text, a small page says what it lacks, redacted ones hav
     assert.ok(!readFileSync(redacted).includes(path.dirname(sample("train"))));
 });
 
-test("light and dark, and at any width nothing lies outside of the page", { skip }, async () => {
+test("in both themes and at any width nothing lies outside of the page", { skip }, async () => {
     const { page } = pageOf(sample("train"), sample("oom"));
     for (const [width, scheme] of /** @type {[number, "light" | "dark"][]} */ ([[1400, "dark"], [1000, "light"], [700, "dark"]]))
         await withPage(page, async (tab) => {

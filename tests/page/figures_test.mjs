@@ -23,7 +23,7 @@ describe("figures", { skip }, () => {
         });
     });
 
-    test("200 points: pick() finds what the plain replay finds there", async () => {
+    test("200 points: pick() agrees with the plain replay", async () => {
         await withPage(writePage(recording), async (page) => {
             const ordinal = (await ask(page, "strata.view()")).device;
             const { events } = report(recording).devices.find((/** @type {any} */ device) => device.device === ordinal);
@@ -35,7 +35,7 @@ describe("figures", { skip }, () => {
         });
     });
 
-    test("search() counts what the plain replay counts", async () => {
+    test("search() counts as the plain replay does", async () => {
         await withPage(writePage(recording), async (page) => {
             const ordinal = (await ask(page, "strata.view()")).device;
             for (const text of ["attention.py", "ATTENTION.Py", "注意", "</script>", "no such text"]) {
@@ -79,7 +79,7 @@ describe("hostile names", { skip }, () => {
         });
     });
 
-    test("a hash full of nonsense leaves a page that works", async () => {
+    test("a nonsensical hash leaves the page working", async () => {
         const hash = "#device=99&window=nan_1e999&bytes=9_-1e400&at=-7&selected=1e12&focus=site,%3Cimg%20src=x%3E&search=%3Cscript%3E&color=%00";
         await withPage(writePage(hostile), async (page) => {
             const view = await ask(page, "strata.view()");
@@ -87,7 +87,7 @@ describe("hostile names", { skip }, () => {
         }, { hash });
     });
 
-    test("a focus on what is not there is none", async () => {
+    test("a focus on a missing frame is ignored", async () => {
         await withPage(writePage(hostile), async (page) => {
             for (const focus of ["category_65535", "category_12", "stream_65535", "pool_65535", "stack_99999999", "frame_99999999", "site_99999999", "pool_-1", "stream_nan", "line_nobody.py"]) {
                 await page.evaluate((text) => void (location.hash = `#tab=who&focus=${text}`), focus);
@@ -97,7 +97,7 @@ describe("hostile names", { skip }, () => {
     });
 });
 
-describe("more than people record", { skip }, () => {
+describe("larger recordings than usual", { skip }, () => {
     const event = (/** @type {string} */ more) => `{"action": "alloc", "frames": [{"filename": "a.py", "line": i, "name": "f"}], ${more}}`;
 
     test("times that lie years apart are drawn at their end too", async () => {

@@ -34,7 +34,7 @@ describe("phases", { skip }, () => {
         });
     }
 
-    test("timers of the compiler are folded until asked for; partners may be missing", async () => {
+    test("timers of the compiler are folded until opened; partners may be missing", async () => {
         const file = writeSnapshot("phases.pickle", `(lambda t: {"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096 + i * 512, "size": 512, "stream": 0, "time_us": t + i * 10, "frames": []} for i in range(200)]], "external_annotations": [{"name": n, "stage": s, "device": 0, "time_us": t + at} for n, s, at in [("lost", "END", 5), ("step", "START", 100)] + [("_compile.compile_inner (dynamo_timed)", s, 200 + i * 8 + e * 5) for i in range(50) for e, s in enumerate(["START", "END"])] + [("forward", "START", 800), ("step", "END", 1500)]]})(1700000000000000)`);
         await withPage(writePage(file), async (page) => {
             const names = () => ask(page, "[...new Set(strata.phases().map((mark) => mark.name))].sort()");
@@ -169,7 +169,7 @@ describe("filter and selection", { skip }, () => {
     });
 });
 
-describe("what a filter leaves", { skip }, () => {
+describe("the result of a filter", { skip }, () => {
     const train = path.join(samples, "train.pickle");
 
     /** For each column of the overview the rows of pixels that a colour fills, from the lower edge. @param {import("playwright-core").Page} page @param {string} name */
@@ -215,7 +215,7 @@ describe("what a filter leaves", { skip }, () => {
         });
     });
 
-    test("has a scale of its own where it would be flat", async () => {
+    test("has a scale of its own if it would be flat", async () => {
         await withPage(writePage(train), async (page) => {
             await setView(page, { filter: { mostBytes: "64 KiB" } });
             const allocations = await ask(page, `${ALL}.filter(({ bytes }) => bytes <= 2 ** 16).map(({ bytes, birth, death }) => [bytes, birth, death])`);

@@ -44,7 +44,7 @@ async function shown(input, devices) {
     return found;
 }
 
-test("WebAssembly and the program conclude the same", { skip }, async (t) => {
+test("WebAssembly and the program give the same findings", { skip }, async (t) => {
     const page = readFileSync(writePage(path.join(samples, "train.pickle")), "utf8");
     Object.assign(globalThis, { document: { getElementById: (/** @type {string} */ id) => ({ textContent: carried(page, id) }) } });
     const module = await loadModule();

@@ -101,7 +101,7 @@ describe("Firefox", { skip }, () => {
         await context.close();
     });
 
-    test("an expression is matched in a worker, and one without end is stopped", async () => {
+    test("an expression is matched in a worker, and an endless one is stopped", async () => {
         const words = await answer('strata.search("attention.py")');
         assert.ok(words.allocations > 0);
         assert.deepEqual(await page.evaluate('strata.search("/attention\\\\.py/")'), words);
@@ -140,7 +140,7 @@ describe("Firefox", { skip }, () => {
         await until("strata.view().from === 200");
     });
 
-    test("a damaged page says Chromium's sentence", async () => {
+    test("a damaged page has the same sentence as in Chromium", async () => {
         const file = path.join(folder, "damaged.html");
         const text = readFileSync(writePage(path.join(samples, "oom.pickle")), "latin1");
         const [tab, context] = [await browser.newPage(), await openContext()];

@@ -152,7 +152,7 @@ describe("zoom", { skip }, () => {
         });
     });
 
-    test("what no column shows is counted, and nothing else is left out", async () => {
+    test("allocations that no column shows are counted, and no others are left out", async () => {
         await withPage(writePage(recording), async (page) => {
             await page.keyboard.press("0");
             await settle(page);
@@ -261,7 +261,7 @@ describe("keys", { skip }, () => {
         });
     });
 
-    test("after an OOM that ends the recording there is room for what was asked", async () => {
+    test("after an OOM that ends the recording there is room for the request", async () => {
         await withPage(writePage(oom), async (page) => {
             const { width, height } = await plotBox(page);
             assert.ok((await painted(page, "overlay", [width + 4, 20, 40, height / 2])) > 400, "the ghost stands beside the stack");

@@ -46,7 +46,7 @@ function edges({ width, height, rgba }) {
 const grouped = async (/** @type {Page} */ page) =>
     (await each(page, "#groups-text", (text) => text.checkVisibility() && /Grouped by call site/.test(text.innerText))).includes(true);
 
-describe("bands too thin to be told apart", { skip }, () => {
+describe("bands too thin to distinguish", { skip }, () => {
     test("lie together by call site, in the same silhouette, and each comes back", async () => {
         await withPage(writePage(inference()), async (page) => {
             assert.ok(await grouped(page), "at the whole run");
@@ -78,7 +78,7 @@ describe("bands too thin to be told apart", { skip }, () => {
         });
     });
 
-    test("closer they dissolve", async () => {
+    test("they dissolve when zoomed in", async () => {
         await withPage(writePage(inference()), async (page) => {
             assert.ok(await grouped(page));
             const box = await plotBox(page);
@@ -128,7 +128,7 @@ describe("bands too thin to be told apart", { skip }, () => {
         assert.ok(edgesOf() * 3 < edgesOf("--from", String(one.from), "--to", String(one.to)), "the PNG does the same");
     });
 
-    test("few and high ones are not grouped, nor are areas and other colourings", async () => {
+    test("a few high bands are not grouped, nor are areas and other colourings", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => assert.ok(!(await grouped(page))));
         await withPage(writePage(inference()), async (page) => {
             await setView(page, { colorBy: "size" });
@@ -138,7 +138,7 @@ describe("bands too thin to be told apart", { skip }, () => {
         });
     });
 
-    test("the PNG groups them too, and each where the address says so", async () => {
+    test("the PNG groups them too, and draws each if the address says so", async () => {
         const input = inference();
         const picture = (/** @type {string[]} */ ...flags) => {
             const file = path.join(folder, "groups.png");

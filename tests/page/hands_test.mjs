@@ -141,7 +141,7 @@ describe("mouse and keys", { skip }, () => {
         assert.ok(now.from <= peak_event && peak_event <= now.to, "the peak is in the window");
     });
 
-    test("o goes to the moment without memory, and says what was missing", async () => {
+    test("o goes to the out-of-memory event, and shows the missing bytes", async () => {
         const file = path.join(samples, "oom.pickle");
         const [{ oom }] = report(file).devices;
         await withPage(writePage(file), async (page) => {

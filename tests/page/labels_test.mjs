@@ -95,7 +95,7 @@ describe("labels", { skip }, () => {
         });
 });
 
-test("bands have names also where the first drawing takes long", { skip }, async () => {
+test("bands have names even if the first drawing takes long", { skip }, async () => {
     await withPage(writePage(FILES["out of memory"]), async (page) => {
         const client = await page.context().newCDPSession(page);
         await client.send("Emulation.setCPUThrottlingRate", { rate: 8 });
@@ -132,8 +132,8 @@ function checkSpelling(text, where) {
     }
 }
 
-describe("one spelling for a word", { skip }, () => {
-    test("in the page, its tips and what readers of screens hear", async () => {
+describe("one spelling for each word", { skip }, () => {
+    test("in the page, its tips and its texts for screen readers", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             for (const tab of ["why", "who", "tree", "compare", "allocator", "each"]) {
                 await page.evaluate((to) => void (location.hash = `#tab=${to}`), tab);

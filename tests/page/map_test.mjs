@@ -59,7 +59,7 @@ describe("the map", { skip }, () => {
         }
     });
 
-    test("what is asked of another moment leaves it as it is laid out", async () => {
+    test("questions about another moment do not change its layout", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const about = await textOf(page, "map-about");
             const cells = await page.evaluate("strata.gap({ at: 3552 })");
@@ -81,7 +81,7 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
-    test("it opens by key, shows the moment that is meant, and stands in the address", async () => {
+    test("it opens by key, shows the right moment, and is in the address", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             assert.equal(await page.locator("#map").isVisible(), false);
             await press(page, "g");
@@ -142,7 +142,7 @@ describe("the map", { skip }, () => {
 
     const mib = (/** @type {number} */ bytes) => bytes >= 2 ** 30 ? `${Math.round(bytes / 2 ** 30 * 10) / 10} GiB` : `${Math.round(bytes / 2 ** 20 * 10) / 10} MiB`;
 
-    test("a hole is chosen by a click, by keys and by its row, and what keeps it is one more", async () => {
+    test("a hole is selected by click, keys or its row, and the allocation that keeps it by one more step", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const holes = await holesOf(page);
             const chosen = () => page.locator('#panel-allocator tr[aria-selected="true"]');
@@ -178,7 +178,7 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
-    test("the hole that is chosen and what keeps it are linked to the timeline, and back", async () => {
+    test("the selected hole and the allocation that keeps it are linked with the timeline", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const [{ bytes, keeper }] = await holesOf(page);
             const red = () => page.evaluate(() => {
@@ -244,7 +244,7 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
-    test("what the filter takes out and the search does not find changes the picture, not the memory", async () => {
+    test("filter and search change the picture, not the memory", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const picture = () => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.getElementById("map-picture")).toDataURL());
             const said = await textOf(page, "map-about");
@@ -258,7 +258,7 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
-    test("where nothing is known it says why", async () => {
+    test("without data it says why", async () => {
         const whole = statSync(writePage(sample("train"))).size;
         await withPage(writePage(sample("train"), "--max-html-size", String(whole - 2000)), async (page) => {
             assert.match(await textOf(page, "map-note"), /There is no map: the allocations of this page were merged/);

@@ -8,7 +8,7 @@ import { ask, run, samples, skip, strata, until, withPage, writePage } from "./b
 const oom = path.join(samples, "oom.pickle");
 
 describe("modules", { skip }, () => {
-    test("groups add up, and a layer is what the search and the report's filter find", async () => {
+    test("groups add up, and a layer equals the matches of search and report filter", async () => {
         await withPage(writePage(oom, "--no-plan"), async (page) => {
             const groups = await ask(page, "strata.groups({ by: 'module' })");
             const sites = await ask(page, "strata.groups()");
@@ -31,7 +31,7 @@ describe("modules", { skip }, () => {
         });
     });
 
-    test("each layer holds one of what each forward of a layer makes once", async () => {
+    test("each layer has one of the allocations that a layer's forward makes once", async () => {
         await withPage(writePage(oom, "--no-plan"), async (page) => {
             const tree = await ask(page, "strata.tree({ by: 'module', direction: 'callers' })");
             const groups = await ask(page, "strata.groups({ by: 'module' })");
@@ -47,7 +47,7 @@ describe("modules", { skip }, () => {
         });
     });
 
-    test("the list by layer lights what a layer made", async () => {
+    test("the list by layer highlights a layer's allocations", async () => {
         await withPage(writePage(oom, "--no-plan"), async (page) => {
             await page.locator("#tab-who").click();
             await page.locator("#group-by").selectOption("module");

@@ -45,7 +45,7 @@ describe("toolbar", { skip }, () => {
     });
 
     for (const width of [600, 690, 720, 900, 1100, 1300, 1380, 1700])
-        test(`nothing lies over another at ${width} pixels`, async () => {
+        test(`nothing overlaps at ${width} pixels`, async () => {
             await withPage(writePage(INPUT), async (page) => {
                 await checkApart(page);
                 await ask(page, 'strata.search("attention")');

@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import { openForm, samples, skip, until, withPage, writePage } from "./browser.mjs";
 
 describe("words in narrow windows", { skip }, () => {
-    test("call sites that have no room are counted in a sentence", async () => {
+    test("call sites without room are counted in a sentence", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             const text = await until(async () => {
                 const said = await page.locator("#legend").innerText();
@@ -17,7 +17,7 @@ describe("words in narrow windows", { skip }, () => {
         }, { viewport: { width: 900, height: 700 } });
     });
 
-    test("the hint below the list is not cut, and a bar without room is not there", async () => {
+    test("the hint below the list is not cut off, and a bar without room is left out", async () => {
         await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
             await openForm(page, "who");
             const fits = await page.locator(".hint").evaluate((hint) => hint.scrollWidth <= hint.clientWidth && hint.scrollWidth <= (hint.parentElement?.clientWidth ?? 0));

@@ -59,7 +59,7 @@ describe("the answer opens", { skip }, () => {
         });
     });
 
-    test("the bars of a card come to the figure of its title", async () => {
+    test("the bars of a card add up to the figure in its title", async () => {
         for (const name of ["leak_zero_grad", "leak_two_per_layer"]) {
             const [{ findings }] = report(sample(name)).devices;
             await withPage(writePage(sample(name)), async (page) => {

@@ -29,7 +29,7 @@ const served = (/** @type {string | null} */ fits) => fits === "yes" || fits ===
 const gib = (/** @type {number} */ bytes) => (bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 30).toFixed(2)} GiB`);
 
 describe("plan", { skip }, () => {
-    test("rows are the verb's, those that fit first, then by effort", async () => {
+    test("rows are those of strata plan, fitting ones first, then by effort", async () => {
         const wanted = planned();
         await withPage(writePage(oom), async (page) => {
             await openPlan(page);
@@ -74,7 +74,7 @@ describe("plan", { skip }, () => {
         });
     });
 
-    test("a tap shows the change, and what is of no use is folded away", async () => {
+    test("a tap shows the change, and useless changes are folded away", async () => {
         const file = writePage(oom, "--gpu", "9.4GiB");
         const useless = planned("--gpu", "9.4GiB").changes.filter(
             (/** @type {any} */ one) => !served(one.fits) && Math.max(one.saves_peak_bytes, one.saves_reserved_bytes ?? 0) <= 0);
@@ -110,7 +110,7 @@ describe("plan", { skip }, () => {
                 }, { hasTouch: true });
     });
 
-    test("the card of what failed leads there, and says the first sentence", async () => {
+    test("the card of the failed request leads there, and has the first sentence", async () => {
         await withPage(writePage(oom), async (page) => {
             await page.locator("#tab-why").click();
             const card = page.locator("#panel-why .card").first();
@@ -120,7 +120,7 @@ describe("plan", { skip }, () => {
         });
     });
 
-    test("what was short is the report's figure in header, card and rows", async () => {
+    test("the missing bytes in header, card and rows are the report's", async () => {
         const { budget, changes } = planned();
         const advice = JSON.parse(run(strata, "report", "--json", oom).toString()).devices[0].oom_details[0].advice;
         const [, lacking] = /would have been (.*) short/.exec(advice.find((/** @type {any} */ one) => one.code === "memory_in_use").text) ?? [];
@@ -144,7 +144,7 @@ describe("plan", { skip }, () => {
     });
 
     for (const name of ["log_error_hip.log", "cpu_train.trace.json.gz"])
-        test(`nothing can be planned from ${name}, and no command is named that refuses it`, async () => {
+        test(`${name} cannot be planned, and no command is named that refuses it`, async () => {
             await withPage(writePage(path.join(samples, name)), async (page) => {
                 await page.locator("#tab-plan").click();
                 const text = async () => (await page.locator("#panel-plan").textContent()) ?? "";
@@ -153,7 +153,7 @@ describe("plan", { skip }, () => {
             });
         });
 
-    test("without a plan the tab says how to ask", async () => {
+    test("without a plan the tab says how to get one", async () => {
         await withPage(writePage(oom, "--no-plan"), async (page) => {
             await openPlan(page);
             await until(async () => /Nothing was planned.*strata plan --gpu/.test((await page.locator("#panel-plan").textContent()) ?? ""), "the words");

@@ -139,7 +139,7 @@ describe("every button of every card", { skip }, () => {
     for (const file of [...known.filter(Boolean), ...further.flatMap(pickles)]) test(path.basename(file), () => checkFile(file));
 });
 
-describe("what was planted", { skip }, () => {
+describe("planted faults", { skip }, () => {
     // Two leaks, the smaller of which is not the first row; and a leak that only some steps add to.
     for (const fault of runsAll ? ["leak", "two_leaks", "leak_rare", "leak_late", "leak_layer", "zero_grad", "growing_buffer", "held_over", "cache_churn"] : ["two_leaks", "leak_rare"])
         test(fault, async () => {

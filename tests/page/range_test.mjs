@@ -75,7 +75,7 @@ describe("questions of a range", { skip }, () => {
         });
     });
 
-    test("by keys, in the address, and what a later step frees is dimmed", async () => {
+    test("by keys, in the address, and rows that a later step frees are dimmed", async () => {
         const input = path.join(samples, "leak_two_per_layer.pickle");
         const [{ steps }] = report(input).devices;
         const range = { from: steps[2].from_event, to: steps[2].to_event + 1 };

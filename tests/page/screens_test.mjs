@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { ask, canvasPixels, colorsOf, folder, openContext, plotBox, recording, report, run, samples, setView, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
 
 describe("pages of a command line", { skip }, () => {
-    test("a page of limited size says what is merged", async () => {
+    test("a page of limited size says how much is merged", async () => {
         const file = path.join(folder, "limited.pickle");
         run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 40_000, "-o", file);
         const whole = readFileSync(writePage(file)).length;
@@ -33,7 +33,7 @@ describe("pages of a command line", { skip }, () => {
         });
     });
 
-    test("a page opens with the view that was asked for", async () => {
+    test("a page opens with the requested view", async () => {
         const oom = path.join(samples, "oom.pickle");
         const [device] = report(oom).devices;
         await withPage(writePage(oom, "--from", "oom-300", "--to", "oom+10", "--hide-internal"), async (page) => {
@@ -112,7 +112,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
         assert.notEqual(pictures[0], pictures[1]);
     });
 
-    test("the theme's button goes round, and the stack follows", async () => {
+    test("the theme's button cycles, and the stack follows", async () => {
         await withPage(writePage(sample), async (page) => {
             const themes = [];
             const stacks = new Set();
@@ -127,7 +127,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
         }, { colorScheme: "light" }); // prettier-ignore
     });
 
-    test("nothing moves by itself for who asks for that", async () => {
+    test("nothing moves by itself if the user asks for reduced motion", async () => {
         for (const reducedMotion of /** @type {const} */ (["reduce", "no-preference"]))
             await withPage(writePage(sample), async (page) => {
                 const seconds = await page.evaluate(() => parseFloat(getComputedStyle(/** @type {Element} */ (document.querySelector(".figure, .quiet"))).transitionDuration));
@@ -178,7 +178,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
     });
 });
 
-describe("for everybody", { skip }, () => {
+describe("accessibility", { skip }, () => {
     for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
         test(`no accessibility complaint, ${colorScheme}`, async () => {
             await withPage(writePage(path.join(samples, "streams.pickle")), async (page) => {

@@ -37,7 +37,7 @@ describe("questions of scripts", { skip }, () => {
         });
     });
 
-    test("ranges: what was allocated less what was freed is the difference of the totals", async () => {
+    test("ranges: allocated less freed bytes are the difference of the totals", async () => {
         const input = path.join(samples, "train.pickle");
         const { live } = replay("--curves", input, 0);
         await withPage(writePage(input), async (page) => {
@@ -60,7 +60,7 @@ describe("questions of scripts", { skip }, () => {
         });
     });
 
-    test("a bad question is refused in words", async () => {
+    test("an invalid call is refused with a sentence", async () => {
         await withPage(writePage(path.join(samples, "one_event.pickle")), async (page) => {
             for (const question of ['groups({ by: "colour" })', "groups({ at: 0.5 })", 'compare({ a: { from: 3, to: 1 }, b: { at: 0 } })', 'tree({ direction: "up" })'])
                 await assert.rejects(ask(page, `strata.${question}`), /RangeError/);
@@ -69,7 +69,7 @@ describe("questions of scripts", { skip }, () => {
 });
 
 describe("views of scripts", { skip }, () => {
-    test("a view that cannot be changes nothing, and is refused in words", async () => {
+    test("an impossible view is refused with a sentence and changes nothing", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await setView(page, { from: 100, to: 900, filter: { words: "size:>1KiB" } });
             const wrong = [
@@ -103,7 +103,7 @@ describe("views of scripts", { skip }, () => {
 });
 
 describe("faults", { skip }, () => {
-    test("a fault of the module is said in a sentence, with how to report it", async () => {
+    test("a fault of the module gives a sentence that says how to report it", async () => {
         const file = writePage(path.join(samples, "train.pickle"));
         const context = await openContext();
         const page = await context.newPage();
@@ -116,7 +116,7 @@ describe("faults", { skip }, () => {
 });
 
 describe("words", { skip }, () => {
-    test("a search that would never end is stopped and said so, and the page goes on", async () => {
+    test("an endless search is stopped with a message, and the page goes on", async () => {
         const name = `${"a".repeat(16384)}!`;
         const file = path.join(folder, "names.json");
         const event = (/** @type {string} */ action) => ({ action, addr: 4096, size: 1024, stream: 0, time_us: 1, frames: [{ filename: "a.py", line: 1, name }] });
@@ -128,7 +128,7 @@ describe("words", { skip }, () => {
         }, { hash: `#search=${encodeURIComponent("/(a+)+b/")}` });
     });
 
-    test("how long a browser takes to start the worker is not the expression's time", async () => {
+    test("the time to start the worker does not count as the expression's", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             await page.evaluate(() => {
                 const { postMessage } = Worker.prototype;

@@ -38,7 +38,7 @@ const ticks = (page, id, x, y, height) =>
     );
 
 describe("search", { skip }, () => {
-    test("ticks in timeline and overview stand where what is found was made", async () => {
+    test("ticks in timeline and overview mark where matches were allocated", async () => {
         await withPage(writePage(train), async (page) => {
             await find(page, "attention");
             const wanted = await page.evaluate(`(() => {
@@ -58,7 +58,7 @@ describe("search", { skip }, () => {
         });
     });
 
-    test("next begins in the window and says its place", async () => {
+    test("next begins in the window and shows the match's number", async () => {
         await withPage(writePage(train), async (page) => {
             await setView(page, { from: 1400, to: 2000 });
             await find(page, "attention");
@@ -113,7 +113,7 @@ describe("search", { skip }, () => {
         });
     });
 
-    test("the table: in every order, one row in sight of a hundred, and as CSV", async () => {
+    test("the table: sorted by each column, with few rows in the document, and as CSV", async () => {
         await withPage(writePage(train), async (page) => {
             await find(page, "attention size:>100M alive:peak");
             await page.keyboard.press("Escape");

@@ -52,7 +52,7 @@ describe("the answer above the fold", { skip }, () => {
                 }, { viewport: { width, height } });
         });
 
-    test("a log's request, which is told in more words, keeps within the window", async () => {
+    test("a log's request, which has a longer text, fits into the window", async () => {
         await withPage(writePage(path.join(samples, "log_error_ranks.log")), async (page) => {
             for (const [width, height] of [[360, 740], [420, 900], [900, 400]]) {
                 await page.setViewportSize({ width, height });
@@ -62,7 +62,7 @@ describe("the answer above the fold", { skip }, () => {
         });
     });
 
-    test("a window that ends below the limit tells it by its direction", async () => {
+    test("a window that ends below the limit points to it", async () => {
         await withPage(writePage(OOM), async (page) => {
             await page.locator("#window-open").click();
             await page.locator("#fit-bytes").click();
@@ -105,7 +105,7 @@ describe("the sheet", { skip }, () => {
         }, { viewport: { width: 420, height: 900 }, hasTouch: true });
     });
 
-    test("what a finger presses has 44 pixels", async () => {
+    test("touch targets have 44 pixels", async () => {
         const pair = path.join(folder, "touched.html");
         run(strata, "diff", "-q", "-f", path.join(samples, "train.pickle"), OOM, "-o", pair);
         for (const file of [writePage(OOM), pair])

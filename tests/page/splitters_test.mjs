@@ -47,7 +47,7 @@ describe("splitters", { skip }, () => {
         });
     });
 
-    test("the map's border, and no taller than leaves a timeline", async () => {
+    test("the map's border, which always leaves room for a timeline", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             await page.keyboard.press("g");
             await settle(page);

@@ -43,7 +43,7 @@ function once(all, wanted) {
     assert.match(all[0], /\.$/, "a sentence");
 }
 
-describe("what is spoken", { skip }, () => {
+describe("texts for screen readers", { skip }, () => {
     test("a page that was opened: its file, and where its highest moment is", async () => {
         const [{ peak_event: peak }] = report(train).devices;
         await hear(train, async (_, opened) => once(opened, new RegExp(`^train\\.pickle is open\\. .*highest 7\\.3 GiB at event ${peak.toLocaleString("en-US")} `)));
@@ -88,7 +88,7 @@ describe("what is spoken", { skip }, () => {
         });
     });
 
-    test("a view of before, by key", async () => {
+    test("an earlier view, by key", async () => {
         await hear(train, async (page) => {
             await rest(page);
             // Changes within a second are one entry of the history.
@@ -102,7 +102,7 @@ describe("what is spoken", { skip }, () => {
         });
     });
 
-    test("nothing is said of what the pointer meets, in the timeline, its lanes, the overview and the map", async () => {
+    test("what the pointer meets in timeline, lanes, overview and map is not spoken", async () => {
         await hear(path.join(samples, "oom.pickle"), async (page) => {
             await page.keyboard.press("g");
             await heard(page);

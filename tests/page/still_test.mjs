@@ -36,7 +36,7 @@ describe("a page without its program", { skip }, () => {
             });
         });
 
-    test("gone once the program runs, and there beside what it says where it cannot", async () => {
+    test("the still view is gone once the program runs, and stays beside the message if it cannot", async () => {
         const file = writePage(path.join(samples, "oom.pickle"));
         await withPage(file, async (page) => assert.equal(await page.locator("#still").count(), 0));
         const context = await openContext();
@@ -51,7 +51,7 @@ describe("a page without its program", { skip }, () => {
         }
     });
 
-    test("a page that has no room for the picture does without", async () => {
+    test("a page without room for the picture leaves it out", async () => {
         const small = path.join(folder, "small.html");
         const input = path.join(samples, "oom.pickle");
         const nbytes = readFileSync(writePage(input)).length;

@@ -255,7 +255,7 @@ describe("tasks of daily work", { skip }, () => {
         hands.atMost(5);
     });
 
-    task("(m) by fingers: closer, and what is under one", sample("train"), async (page, hands) => {
+    task("(m) by fingers: zoom in, and see the allocation under a finger", sample("train"), async (page, hands) => {
         const client = await page.context().newCDPSession(page);
         const box = await plotBox(page);
         const touch = (/** @type {string} */ type, /** @type {number[][]} */ ...points) =>

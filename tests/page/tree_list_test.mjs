@@ -65,7 +65,7 @@ describe("the tree", { skip }, () => {
         });
     });
 
-    test("a thousand small sites are one row, with the line that called them", async () => {
+    test("a thousand small sites are one row, named after the line that calls them", async () => {
         await withPage(writePage(smallSites()), async (page) => {
             await until(async () => (await treeRows(page)).length > 2, "rows");
             assert.deepEqual(await treeRows(page), [
@@ -78,7 +78,7 @@ describe("the tree", { skip }, () => {
         }, { hash: "#tab=who&group=tree&tree=callers" });
     });
 
-    test("from the callers' side the line that called them is the row", async () => {
+    test("from the callers' side the row is the line that calls them", async () => {
         await withPage(writePage(smallSites()), async (page) => {
             const put = await until(async () => (await treeRows(page)).find(([name]) => name === "store.py:71 put"), "the line");
             assert.deepEqual(put, ["store.py:71 put", CACHED_BYTES]);

@@ -59,7 +59,7 @@ describe("tree and list", { skip }, () => {
         }, { hash: "#tab=who&group=stack" });
     });
 
-    test("what is pinned has siblings, and its frames lead to all that goes through them", async () => {
+    test("the pinned allocation has siblings, and its frames highlight all allocations through them", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const all = /** @type {any[]} */ (await ask(page, ALL));
             const text = (/** @type {any} */ { stack }) => JSON.stringify(stack.find((/** @type {any} */ { file }) => file.startsWith("/home/user/train")));
@@ -97,7 +97,7 @@ describe("tree and list", { skip }, () => {
         }, { hash: "#tab=tree" });
     });
 
-    test("from a frame on: its callers above, its callees below, and back", async () => {
+    test("starting at a frame: its callers above, its callees below, and back", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const { peak_event: peak } = report(path.join(samples, "train.pickle")).devices[0];
             const has = (/** @type {any} */ { stack }) => stack.some((/** @type {any} */ { file, line }) => /block\.py$/.test(file) && line === 31);

@@ -41,7 +41,7 @@ function reportedBytes(input) {
 
 describe("units of tables", { skip }, () => {
     for (const name of ["train", "held_over", "streams", "user_metadata_annotate"])
-        test(`the list and the tree of ${name}, and what the report says`, async () => {
+        test(`the list and the tree of ${name} have the report's units`, async () => {
             const input = path.join(samples, `${name}.pickle`);
             await withPage(writePage(input), async (page) => {
                 await page.keyboard.press("3");
@@ -53,7 +53,7 @@ describe("units of tables", { skip }, () => {
             });
         });
 
-    test("each allocation, in whatever order", async () => {
+    test("each allocation, in any order", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             await openForm(page, "each");
             for (const head of ["Size", "Made at", "Call site"]) {
@@ -64,7 +64,7 @@ describe("units of tables", { skip }, () => {
         });
     });
 
-    test("causes and pools of what is unused", async () => {
+    test("causes and pools of unused memory", async () => {
         await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
             const [causes, pools] = ["table:not(table ~ table)", "table ~ table:not(.holes)"];
             for (const table of [causes, pools]) assert.ok(await page.locator(`#panel-allocator ${table}`).isVisible());

@@ -136,7 +136,7 @@ describe("Save PNG and the command line", { skip }, () => {
 });
 
 describe("an address as a picture", { skip }, () => {
-    test("words that nobody understands are refused", () => {
+    test("unknown words are refused", () => {
         const file = path.join(folder, "wrong.png");
         assert.throws(() => run(strata, "png", "-f", "--view", "#search=size:%3Ex", path.join(samples, "train.pickle"), "-o", file), /status 2|Command failed/);
     });

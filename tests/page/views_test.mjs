@@ -15,7 +15,7 @@ function carried(page, id) {
     return page.slice(from, page.indexOf("</script>", from));
 }
 
-test("views and recordings do not know of each other", { skip }, async () => {
+test("views and recordings do not affect each other", { skip }, async () => {
     const inputs = ["two_devices.pickle", "streams.pickle"].map((name) => path.join(samples, name));
     const [first, second] = inputs.map((input) => readFileSync(writePage(input), "utf8"));
     const script = path.join(folder, "script.js");

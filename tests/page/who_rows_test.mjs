@@ -30,7 +30,7 @@ const nested = async (page) => (await rowsOf(page)).filter((each) => each.nested
 const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, one) => all + one, 0);
 
 describe("rows of the list", { skip }, () => {
-    test("file and line of a call site are whole where the side is 440 pixels wide", async () => {
+    test("file and line of a call site are complete if the side is 440 pixels wide", async () => {
         for (const input of [train, corpus("attention_forward_only.pickle"), corpus("private_pools_empty_trace.pickle")].filter(Boolean))
             await withPage(writePage(input), async (page) => {
                 const side = await page.locator("#side").boundingBox();
@@ -82,7 +82,7 @@ describe("rows of the list", { skip }, () => {
         }, { hash: "#tab=who&group=category" });
     });
 
-    test("of what a range keeps, what a later step frees is told in the call sites too", async () => {
+    test("memory that a range keeps and a later step frees is marked in the call sites too", async () => {
         const input = path.join(samples, "leak_two_per_layer.pickle");
         const [{ steps }] = report(input).devices;
         const [from, to] = [steps[2].from_event, steps[2].to_event + 1];

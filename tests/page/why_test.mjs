@@ -56,7 +56,7 @@ describe("cards", { skip }, () => {
             });
         });
 
-    test("the OOM: who asked, in which phase, with the stack; what the process could have", async () => {
+    test("the OOM: the request's line, phase and stack; the memory that the process could have", async () => {
         const [{ oom: [oom], oom_details: [{ advice }] }] = report(sample("oom")).devices;
         await withPage(writePage(sample("oom")), async (page) => {
             await record(page);
@@ -117,7 +117,7 @@ describe("cards", { skip }, () => {
             }, { viewport: { width, height: 900 } });
     });
 
-    test("what is reserved and not in use as one bar, with the map of its moment", async (t) => {
+    test("reserved but unused memory as one bar, with the map of its moment", async (t) => {
         const file = corpus("octree_unet.pickle");
         if (!file) return t.skip("STRATA_CORPUS is not set");
         const finding = report(file).devices[0].findings.find((/** @type {any} */ { kind }) => kind === "cached_free");
@@ -136,7 +136,7 @@ describe("cards", { skip }, () => {
         });
     });
 
-    test("what was looked for where nothing was found", async () => {
+    test("the checks that found nothing", async () => {
         for (const name of ["train", "one_event", "oom"]) {
             const file = sample(name);
             const { findings, judged } = report(file).devices[0];

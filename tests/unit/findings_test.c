@@ -155,7 +155,7 @@ static uint64_t peak_of(enum fault fault, uint32_t turns) {
     return peak;
 }
 
-static void test_what_loops_leave_behind(void **state) {
+static void test_faults_of_loops(void **state) {
     (void)state;
     static const struct loop_case cases[] = {
         {LEAK, 5, FINDING_LEAK, true},
@@ -409,7 +409,7 @@ static void test_phases(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_loops_leave_behind),
+        cmocka_unit_test(test_faults_of_loops),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_flushes),
         cmocka_unit_test(test_churn),

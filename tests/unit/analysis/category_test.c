@@ -64,7 +64,7 @@ static void test_a_step(void **state) {
     recording_close(recording);
 }
 
-static void test_a_free_s_stack_tells_nothing(void **state) {
+static void test_the_stack_of_a_free_does_not_count(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct places places = places_make(recording);
@@ -98,7 +98,7 @@ static void test_a_context_decides(void **state) {
 }
 
 /* The recording ends in the second step's forward. The category of most allocations with the same stack decides. */
-static void test_what_the_end_leaves_open(void **state) {
+static void test_a_recording_that_ends_in_forward(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct places places = places_make(recording);
@@ -133,9 +133,9 @@ static void test_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_step),
-        cmocka_unit_test(test_a_free_s_stack_tells_nothing),
+        cmocka_unit_test(test_the_stack_of_a_free_does_not_count),
         cmocka_unit_test(test_a_context_decides),
-        cmocka_unit_test(test_what_the_end_leaves_open),
+        cmocka_unit_test(test_a_recording_that_ends_in_forward),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

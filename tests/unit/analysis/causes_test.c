@@ -156,7 +156,7 @@ static void test_older_than_the_recording(void **state) {
 }
 
 /* Three sites that change by the same factor are one cause; two sites are two causes. */
-static void test_what_many_share(void **state) {
+static void test_one_factor_at_many_sites(void **state) {
     (void)state;
     for (uint32_t n = 2; n < 4; n++) {
         struct made made;
@@ -187,7 +187,7 @@ static void test_a_data_type(void **state) {
 
 /* With twice the sequence length, tensors that depend on its square have four times the size, and are explained by
  * it. */
-static void test_what_follows(void **state) {
+static void test_consequences(void **state) {
     (void)state;
     struct made made;
     made_open(&made);
@@ -203,7 +203,7 @@ static void test_what_follows(void **state) {
 }
 
 /* Only B runs a backward: all of its allocations are one cause. */
-static void test_a_phase_that_one_has(void **state) {
+static void test_a_phase_of_one_side(void **state) {
     (void)state;
     struct made made;
     made_open(&made);
@@ -262,10 +262,10 @@ int main(void) {
         cmocka_unit_test(test_a_longer_run),
         cmocka_unit_test(test_kept_longer),
         cmocka_unit_test(test_older_than_the_recording),
-        cmocka_unit_test(test_what_many_share),
+        cmocka_unit_test(test_one_factor_at_many_sites),
         cmocka_unit_test(test_a_data_type),
-        cmocka_unit_test(test_what_follows),
-        cmocka_unit_test(test_a_phase_that_one_has),
+        cmocka_unit_test(test_consequences),
+        cmocka_unit_test(test_a_phase_of_one_side),
         cmocka_unit_test(test_a_moved_site),
         cmocka_unit_test(test_highest_moments_of_phases),
     };

@@ -75,7 +75,7 @@ static uint32_t allocation_at(struct recording *recording, uint32_t birth, uint3
 }
 
 /* Free blocks are joined again when the allocation between them is gone. */
-static void test_what_comes_and_goes_changes_nothing(void **state) {
+static void test_blocks_join_again(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){4 << 20, -(6 << 20), 0});
@@ -89,7 +89,7 @@ static void test_what_comes_and_goes_changes_nothing(void **state) {
     recording_close(recording);
 }
 
-static void test_gaps_between_what_was_alive(void **state) {
+static void test_gaps_between_live_allocations(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){-(10 << 20), 0});
@@ -178,8 +178,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_final_free_blocks_by_group),
         cmocka_unit_test(test_a_segment_larger_than_its_blocks),
-        cmocka_unit_test(test_what_comes_and_goes_changes_nothing),
-        cmocka_unit_test(test_gaps_between_what_was_alive),
+        cmocka_unit_test(test_blocks_join_again),
+        cmocka_unit_test(test_gaps_between_live_allocations),
         cmocka_unit_test(test_segments_that_came_and_went_since),
         cmocka_unit_test(test_pages_of_an_expandable_segment),
         cmocka_unit_test(test_hostile_ranges),

@@ -87,7 +87,7 @@ static void test_parameters_and_state(void **state) {
 }
 
 /* Gradients of the step before are freed in the forward: by zero_grad, or all at once. */
-static void test_what_is_freed(void **state) {
+static void test_gradients_freed_in_forward(void **state) {
     (void)state;
     for (uint32_t named = 0; named < 2; named++) {
         struct recording *recording = recording_open();
@@ -171,7 +171,7 @@ static void test_weight_copies(void **state) {
     recording_close(recording);
 }
 
-static void test_what_the_peak_is_made_of(void **state) {
+static void test_parts_of_the_peak(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct places places = places_make(recording);
@@ -198,9 +198,9 @@ static void test_what_the_peak_is_made_of(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters_and_state), cmocka_unit_test(test_what_is_freed),
+        cmocka_unit_test(test_parameters_and_state), cmocka_unit_test(test_gradients_freed_in_forward),
         cmocka_unit_test(test_forward_alone),        cmocka_unit_test(test_gradients_in_place),
-        cmocka_unit_test(test_weight_copies),        cmocka_unit_test(test_what_the_peak_is_made_of),
+        cmocka_unit_test(test_weight_copies),        cmocka_unit_test(test_parts_of_the_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void assert_bytes(const struct oom_advice *advice, uint64_t first, uint64
     assert_int_equal(advice->bytes[1], second);
 }
 
-static void test_what_was_the_matter(void **state) {
+static void test_verdicts(void **state) {
     (void)state;
     struct failed failed;
     failed_open(&failed);
@@ -138,7 +138,7 @@ static void test_max_split_size(void **state) {
     failed_close(&failed);
 }
 
-static void test_who_has_the_rest(void **state) {
+static void test_other_holders(void **state) {
     (void)state;
     struct failed failed;
     struct free_blocks_group group = {.pool = 1, .free_blocks = {.free_bytes = GIB, .empty_bytes = GIB}};
@@ -187,7 +187,7 @@ static void test_pending_at_each_event(void **state) {
     failed_close(&failed);
 }
 
-static void test_settings_that_the_recording_tells(void **state) {
+static void test_recorded_settings(void **state) {
     (void)state;
     struct failed failed;
     failed_open(&failed);
@@ -206,13 +206,13 @@ static void test_settings_that_the_recording_tells(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_the_matter),
+        cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_unknown_figures_do_not_wrap),
         cmocka_unit_test(test_expandable_segments),
         cmocka_unit_test(test_max_split_size),
-        cmocka_unit_test(test_who_has_the_rest),
+        cmocka_unit_test(test_other_holders),
         cmocka_unit_test(test_pending_at_each_event),
-        cmocka_unit_test(test_settings_that_the_recording_tells),
+        cmocka_unit_test(test_recorded_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

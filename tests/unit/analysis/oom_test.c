@@ -28,7 +28,7 @@ static struct recording *held_recording(void) {
     return recording;
 }
 
-static void test_what_is_lacking(void **state) {
+static void test_missing_bytes(void **state) {
     (void)state;
     static const struct {
         uint64_t asked, free, lacking;
@@ -163,7 +163,7 @@ static void test_settings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_lacking),   cmocka_unit_test(test_free_blocks_of_a_request),
+        cmocka_unit_test(test_missing_bytes),     cmocka_unit_test(test_free_blocks_of_a_request),
         cmocka_unit_test(test_causes_of_the_gap), cmocka_unit_test(test_pools),
         cmocka_unit_test(test_figures),           cmocka_unit_test(test_settings),
     };

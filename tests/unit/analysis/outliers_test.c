@@ -106,7 +106,7 @@ static void test_one_holds_more(void **state) {
 }
 
 /* Differences of at most 1 MiB or at most 1 % are not reported. */
-static void test_small_differences_are_not_told(void **state) {
+static void test_small_differences_are_not_reported(void **state) {
     (void)state;
     static const uint64_t more[] = {MIB, GIB / 100, GIB / 50};
     for (uint32_t k = 0; k < 3; k++) {
@@ -222,7 +222,7 @@ static void test_dumps_of_different_steps(void **state) {
     cohorts_check(&ranks, (const uint32_t[RANKS]){0, 1, 0, 1, 0, 1, 0, 1}, 2);
 }
 
-static void test_groups_that_names_tell(void **state) {
+static void test_groups_from_names(void **state) {
     (void)state;
     struct ranks ranks;
     ranks_open(&ranks);
@@ -294,13 +294,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_ranks_are_not_odd),
         cmocka_unit_test(test_one_holds_more),
-        cmocka_unit_test(test_small_differences_are_not_told),
+        cmocka_unit_test(test_small_differences_are_not_reported),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_a_rank_that_stopped_early),
         cmocka_unit_test(test_few_ranks),
         cmocka_unit_test(test_a_line_of_one_rank),
         cmocka_unit_test(test_dumps_of_different_steps),
-        cmocka_unit_test(test_groups_that_names_tell),
+        cmocka_unit_test(test_groups_from_names),
         cmocka_unit_test(test_other_programs),
         cmocka_unit_test(test_fewer_gradients),
         cmocka_unit_test(test_steps_of_a_profile),

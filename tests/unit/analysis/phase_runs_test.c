@@ -42,7 +42,7 @@ static void test_sides_of_a_step(void **state) {
     recording_close(recording);
 }
 
-static void test_without_stacks_there_is_no_side_but_one(void **state) {
+static void test_without_stacks_there_is_one_side(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct phase_runs runs;
@@ -61,7 +61,7 @@ static void test_without_stacks_there_is_no_side_but_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sides_of_a_step),
-        cmocka_unit_test(test_without_stacks_there_is_no_side_but_one),
+        cmocka_unit_test(test_without_stacks_there_is_one_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

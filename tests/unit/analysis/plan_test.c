@@ -266,7 +266,7 @@ static void test_when_layers_run(void **state) {
     recording_close(recording);
 }
 
-static void test_what_each_change_leaves(void **state) {
+static void test_bytes_left_by_each_change(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     const struct plan *plan = training_plan(recording, &(struct plan_request){.n_ranks = 3});
@@ -450,7 +450,7 @@ int main(void) {
         cmocka_unit_test(test_changed_programs),
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_when_layers_run),
-        cmocka_unit_test(test_what_each_change_leaves),
+        cmocka_unit_test(test_bytes_left_by_each_change),
         cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_too_much_work),
         cmocka_unit_test(test_smallest_number_of_blocks),

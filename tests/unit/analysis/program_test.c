@@ -36,7 +36,7 @@ static void test_operations_in_order(void **state) {
 
 /* 30 MiB are freed, then 30 MiB and 1,000 bytes are requested: PyTorch reserves a segment of 30 MiB, which is reused,
  * and one of 2 MiB. */
-static void test_what_would_be_reserved(void **state) {
+static void test_reserved_bytes(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct program program;
@@ -108,7 +108,7 @@ static void test_sizes_at_a_third(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operations_in_order),
-        cmocka_unit_test(test_what_would_be_reserved),
+        cmocka_unit_test(test_reserved_bytes),
         cmocka_unit_test(test_without_segments_nothing_is_replayed),
         cmocka_unit_test(test_sizes_at_a_third),
     };

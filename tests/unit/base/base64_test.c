@@ -33,7 +33,7 @@ static void test_vectors(void **state) {
 }
 
 /* Every byte at every place of a group, at lengths around whole groups. */
-static void test_what_is_written_is_read(void **state) {
+static void test_round_trip(void **state) {
     enum { MOST_NBYTES = 3 * 256 + 2 };
     (void)state;
     for (size_t nbytes = MOST_NBYTES - 8; nbytes <= MOST_NBYTES; nbytes++) {
@@ -68,7 +68,7 @@ static void test_what_is_written_is_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_what_is_written_is_read),
+        cmocka_unit_test(test_round_trip),
     };
     return cmocka_run_group_tests_name("base64", tests, NULL, NULL);
 }

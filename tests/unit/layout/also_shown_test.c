@@ -69,7 +69,7 @@ static void also_check(const struct timeline *timeline, uint32_t first, uint32_t
     }
 }
 
-static void test_what_a_list_lacks_is_found(void **state) {
+static void test_sites_that_a_list_lacks(void **state) {
     (void)state;
     uint32_t found = 0;
     for (uint32_t round = 0; round < 60; round++) {
@@ -90,6 +90,6 @@ static void test_what_a_list_lacks_is_found(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_a_list_lacks_is_found)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sites_that_a_list_lacks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

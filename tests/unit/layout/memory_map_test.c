@@ -159,7 +159,7 @@ static void test_one_expandable_segment_takes_the_room(void **state) {
     drawing_close(drawing);
 }
 
-static void test_sizes_that_no_memory_has(void **state) {
+static void test_impossible_sizes(void **state) {
     (void)state;
     struct drawing *drawing = drawing_open();
     segment_add(drawing, POOL_DEFAULT, (const int64_t[]){INT64_MAX / 2, 1, -1, 0});
@@ -187,7 +187,7 @@ int main(void) {
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_small_ones_stand_side_by_side),
         cmocka_unit_test(test_one_expandable_segment_takes_the_room),
-        cmocka_unit_test(test_sizes_that_no_memory_has),
+        cmocka_unit_test(test_impossible_sizes),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static struct view whole_view(const struct timeline *timeline) {
     return view;
 }
 
-static void test_what_is_not_kept_is_not_there(void **state) {
+static void test_filtered_allocations_are_left_out(void **state) {
     (void)state;
     struct recording *recording = recording_of_allocations();
     struct scene scene;
@@ -85,7 +85,7 @@ static void test_only_other_columns_are_built_again(void **state) {
     recording_close(recording);
 }
 
-static void test_what_lies_above_moves_down(void **state) {
+static void test_bands_above_move_down(void **state) {
     (void)state;
     struct recording *recording = recording_of_allocations();
     struct scene scene;
@@ -236,9 +236,9 @@ static void test_where_phases_lie(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_not_kept_is_not_there),
+        cmocka_unit_test(test_filtered_allocations_are_left_out),
         cmocka_unit_test(test_only_other_columns_are_built_again),
-        cmocka_unit_test(test_what_lies_above_moves_down),
+        cmocka_unit_test(test_bands_above_move_down),
         cmocka_unit_test(test_groups_of_some_allocations),
         cmocka_unit_test(test_dense_is_more_than_half_of_the_bytes),
         cmocka_unit_test(test_phases_nest),

@@ -59,7 +59,7 @@ static enum frame_kind told(const char *pattern, enum frame_owner owner, const c
     return kind_of(frame);
 }
 
-static void test_what_people_tell(void **state) {
+static void test_declared_files(void **state) {
     (void)state;
     assert_int_equal(told("vendored", OWNER_LIBRARY, "/home/a/vendored/ops.py", "f"), FRAME_LIBRARY);
     assert_int_equal(told("mine", OWNER_USER, "/v/lib/python3.11/site-packages/mine/ops.py", "f"),
@@ -418,7 +418,7 @@ int main(void) {
         TEST(test_user_frames),
         TEST(test_nodes_of_the_graph),
         TEST(test_nodes_in_long_names),
-        TEST(test_what_people_tell),
+        TEST(test_declared_files),
         TEST(test_patterns),
         TEST(test_user_frames_are_never_noise),
         TEST(test_wrappers_stand_between),

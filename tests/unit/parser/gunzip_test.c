@@ -139,7 +139,7 @@ static void test_members(void **state) {
     bytes_release(&bytes);
 }
 
-static void test_what_follows_the_last_member(void **state) {
+static void test_bytes_after_the_last_member(void **state) {
     static const char *const tails[] = {"x",
                                         "\x1f",
                                         "\x1f\x8b",
@@ -187,7 +187,7 @@ static void test_any_bit_wrong(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members),
-        cmocka_unit_test(test_what_follows_the_last_member),
+        cmocka_unit_test(test_bytes_after_the_last_member),
         cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_any_bit_wrong),
     };

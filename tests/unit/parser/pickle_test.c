@@ -255,7 +255,7 @@ static void test_events_without_keys(void **state) {
     assert_true(trace_has_diagnostic(&trace, "unknown_actions"));
 }
 
-static void test_what_is_no_event_is_counted(void **state) {
+static void test_elements_that_are_no_events_are_counted(void **state) {
     (void)state;
     SMALL(BEGIN ALLOC "K\7" FREE FINISH);
     assert_true(trace_has_diagnostic(&trace, "misplaced"));
@@ -445,7 +445,7 @@ int main(void) {
         cmocka_unit_test(test_memo_after_completion),
         cmocka_unit_test(test_roots),
         cmocka_unit_test(test_events_without_keys),
-        cmocka_unit_test(test_what_is_no_event_is_counted),
+        cmocka_unit_test(test_elements_that_are_no_events_are_counted),
         cmocka_unit_test(test_wrong_shape),
         cmocka_unit_test(test_code_is_refused),
         cmocka_unit_test(test_stack_errors),

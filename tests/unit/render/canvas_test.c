@@ -33,7 +33,7 @@ static uint32_t pixels_other_than(const struct canvas *canvas, uint32_t color, s
 
 /* ---- canvas ---- */
 
-static void canvas_refuses_sizes_that_are_none(void **state) {
+static void canvas_refuses_invalid_sizes(void **state) {
     (void)state;
     struct canvas canvas;
     assert_false(canvas_init(&canvas, 0, 5, 0));
@@ -247,7 +247,7 @@ static void endless_text_is_bounded(void **state) {
     free(text);
 }
 
-static void hostile_text_is_shown_not_obeyed(void **state) {
+static void control_characters_are_shown(void **state) {
     struct font *font = *state;
     char out[FONT_TEXT_NBYTES];
     static const struct {
@@ -391,7 +391,7 @@ static void png_refuses_and_takes_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(canvas_refuses_sizes_that_are_none),
+        cmocka_unit_test(canvas_refuses_invalid_sizes),
         cmocka_unit_test(fill_is_clipped_and_blended),
         cmocka_unit_test(dashes_are_drawn_and_left_out),
         cmocka_unit_test(frame_leaves_the_inside_alone),
@@ -406,7 +406,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(long_text_loses_its_middle_or_its_end, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(elided_text_fits_every_width, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(endless_text_is_bounded, font_setup, font_teardown),
-        cmocka_unit_test_setup_teardown(hostile_text_is_shown_not_obeyed, font_setup, font_teardown),
+        cmocka_unit_test_setup_teardown(control_characters_are_shown, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(missing_glyphs_have_ink, font_setup, font_teardown),
         cmocka_unit_test(utf8_survives_a_round_trip),
         cmocka_unit_test(png_holds_the_same_pixels),

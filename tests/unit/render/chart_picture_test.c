@@ -120,7 +120,7 @@ static bool all_refuse(void *context, const void *bytes, size_t nbytes) {
 }
 
 /* A picture written to a sink needs only one block of memory. A sink that refuses is not reported as lack of memory. */
-static void the_picture_is_handed_on_as_it_comes(void **state) {
+static void the_picture_is_streamed_to_a_sink(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);
     struct chart_options options = options_of(3840, 2160, 1);
@@ -162,7 +162,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plot_is_exactly_the_rasters),
         cmocka_unit_test(the_same_input_gives_the_same_bytes),
-        cmocka_unit_test(the_picture_is_handed_on_as_it_comes),
+        cmocka_unit_test(the_picture_is_streamed_to_a_sink),
         cmocka_unit_test(impossible_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

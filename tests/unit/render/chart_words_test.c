@@ -56,7 +56,7 @@ static void grave_notes_come_first(void **state) {
     recording_close(recording);
 }
 
-static void ooms_are_told_without_a_plot(void **state) {
+static void ooms_are_named_without_a_plot(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     char said[4096];
@@ -138,7 +138,7 @@ static void hatching_that_is_not_drawn_is_not_explained(void **state) {
     }
 }
 
-static void text_behind_nul_is_shown(void **state) {
+static void text_after_nul_is_shown(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);
     struct chart_options options = options_of(1600, 900, 1);
@@ -205,11 +205,11 @@ static void a_window_has_its_own_peak(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grave_notes_come_first),
-        cmocka_unit_test(ooms_are_told_without_a_plot),
+        cmocka_unit_test(ooms_are_named_without_a_plot),
         cmocka_unit_test(another_devices_history_is_named),
         cmocka_unit_test(a_moment_outside_has_no_flag),
         cmocka_unit_test(hatching_that_is_not_drawn_is_not_explained),
-        cmocka_unit_test(text_behind_nul_is_shown),
+        cmocka_unit_test(text_after_nul_is_shown),
         cmocka_unit_test(an_empty_recording_says_why),
         cmocka_unit_test(a_window_has_its_own_peak),
     };

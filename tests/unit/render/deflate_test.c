@@ -62,7 +62,7 @@ static void test_inflates_to_the_same(void **state) {
     sample_free(&sample);
 }
 
-static void test_threads_do_not_show(void **state) {
+static void test_threads_change_nothing(void **state) {
     struct sample one, many;
     (void)state;
     sample_make(&one);
@@ -102,7 +102,7 @@ static void test_no_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inflates_to_the_same),
-        cmocka_unit_test(test_threads_do_not_show),
+        cmocka_unit_test(test_threads_change_nothing),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests_name("deflate", tests, NULL, NULL);

@@ -165,7 +165,7 @@ static void scene_check(const struct scene *scene) {
     assert_int_equal(found, scene->n_bands);
 }
 
-static void test_bands_are_what_they_are_said_to_be(void **state) {
+static void test_bands_match_their_definition(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 60; round++) {
         dice = (struct dice){round};
@@ -199,7 +199,7 @@ static uint32_t allocation_expected(const struct scene *scene, uint32_t x, uint3
     return UINT32_MAX;
 }
 
-static void test_picks_are_what_lies_there(void **state) {
+static void test_picks_match_the_picture(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 30; round++) {
         dice = (struct dice){2000 + round};
@@ -281,7 +281,7 @@ static void groups_check(const struct scene *scene, const struct band *before, c
     assert_true(most <= least);
 }
 
-static void test_groups_are_what_they_are_said_to_be(void **state) {
+static void test_groups_match_their_definition(void **state) {
     (void)state;
     static struct band before[ALLOCATIONS_MAX];
     for (uint32_t round = 0; round < 30; round++) {
@@ -360,7 +360,7 @@ static void areas_check(const struct areas *areas, const struct scene *scene, co
                              category_bytes(scene, category, key, scene->moment[column]));
 }
 
-static void test_areas_hold_what_is_alive_of_each_category(void **state) {
+static void test_areas_have_the_live_bytes_of_each_category(void **state) {
     (void)state;
     static uint8_t category[ALLOCATIONS_MAX];
     static uint64_t keep[ALLOCATIONS_MAX / 64 + 1];
@@ -505,7 +505,7 @@ static void drawing_init_exchange(struct drawing *drawing, uint32_t before, uint
     drawing_init(drawing, recording, EVENTS);
 }
 
-static void test_a_change_of_nothing_but_colour_stays_where_it_is(void **state) {
+static void test_a_change_of_colour_only(void **state) {
     (void)state;
     for (uint32_t pair = 0; pair < SITES * SITES; pair++) {
         struct drawing drawing;
@@ -583,13 +583,13 @@ static void each_allocation_has_its_own_colour(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_allocation_has_its_own_colour),
-        cmocka_unit_test(test_bands_are_what_they_are_said_to_be),
-        cmocka_unit_test(test_picks_are_what_lies_there),
+        cmocka_unit_test(test_bands_match_their_definition),
+        cmocka_unit_test(test_picks_match_the_picture),
         cmocka_unit_test(test_a_narrow_window_visits_little),
-        cmocka_unit_test(test_groups_are_what_they_are_said_to_be),
-        cmocka_unit_test(test_areas_hold_what_is_alive_of_each_category),
+        cmocka_unit_test(test_groups_match_their_definition),
+        cmocka_unit_test(test_areas_have_the_live_bytes_of_each_category),
         cmocka_unit_test(test_colours_lie_between_their_neighbours),
-        cmocka_unit_test(test_a_change_of_nothing_but_colour_stays_where_it_is),
+        cmocka_unit_test(test_a_change_of_colour_only),
         cmocka_unit_test(test_a_scene_and_a_raster_can_be_used_again),
         cmocka_unit_test(test_sums_that_pass_64_bits_stay_inside),
     };
