@@ -1,7 +1,7 @@
 // The device that is shown, and how the state is written in the address.
 import { aboutOfText } from "./ends.js";
 import { filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
-import { writeAddress } from "./history.js";
+import { oneOf, takeWords, writeAddress } from "./history.js";
 import { askFindings, askSteps, COMPARE_QUESTIONS, GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
     axisOfEvent,
@@ -33,21 +33,9 @@ export function setDevice(page, index) {
     const moved = (/** @type {{from: number, to: number}} */ { from, to }) => ({ from: from + shift, to: to + shift });
     const window = moved(state);
     const range = state.all && state.range ? moved(state.range) : null;
-    change(page, {
-        device: index,
-        selected: null,
-        focus: null,
-        finding: null,
-        hole: null,
-        moment: null,
-        range,
-        pointer: null,
-        marks: [],
-        compareA: "",
-        compareB: "",
-        bottom: 0,
-        top: 0,
-    });
+    const nothing = { selected: null, focus: null, finding: null, hole: null, moment: null, pointer: null };
+    const ends = { marks: [], compareA: "", compareB: "", bottom: 0, top: 0 };
+    change(page, { device: index, ...nothing, range, ...ends });
     if (!view.facts.has_time) change(page, { axis: "events", all: false });
     invalidate(page, EVERYTHING);
     setFilter(page, { stream: -1, pool: -1 });
@@ -114,9 +102,6 @@ function marksOfEnds(page) {
         .filter((end) => end.startsWith("e") && end !== "end")
         .map((end) => ({ event: Number(end.slice(1)), note: "" }));
 }
-
-/** Accepts one of these words. @param {readonly string[]} words */
-const oneOf = (words) => (/** @type {string} */ text) => (words.includes(text) ? text : null);
 
 /** Accepts one of these words, also with a "-" that reverses the order. @param {string[]} words */
 const orderOf = (words) => (/** @type {string} */ text) => oneOf(words)(text.replace(/^-/, "")) && text;
@@ -272,12 +257,8 @@ export function goToView(/** @type {Page} */ page, text) {
     if (device !== null && device !== state.device) setDevice(page, device);
     const range = numberPair(hash.get("range"));
     const at = boundedInteger(hash.get("at"), -1, view.facts.events);
-    change(page, {
-        selected: null,
-        focus: focusOfText(page, hash.get("focus")),
-        moment: at === view.facts.peak_event ? null : at,
-        range: null,
-    });
+    const moment = at === view.facts.peak_event ? null : at;
+    change(page, { selected: null, focus: focusOfText(page, hash.get("focus")), moment, range: null });
     const whole = wholeRange(page);
     if (range && (at === null || (at >= range.from && at <= range.to))) {
         const [from, to] = [axisOfEvent(page, range.from), axisOfEvent(page, range.to)];
@@ -289,16 +270,15 @@ export function goToView(/** @type {Page} */ page, text) {
 
 /**
  * Reads the window and what belongs to its axis.
- * @param {Page} page @param {Take} take
+ * @param {Page} page @param {import("./history.js").Take} take
  * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look
  */
 function readWindow(page, take, asked) {
     const { meta, view } = page;
     change(page, { all: false });
     setDevice(page, take("device", (ordinal) => deviceOf(page, ordinal)) ?? deviceOf(page, meta.device ?? 0) ?? 0);
-    change(page, {
-        axis: take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"])) === "time" ? "time" : "events",
-    });
+    const axis = take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"]));
+    change(page, { axis: axis === "time" ? "time" : "events" });
     showAll(page, take("all", isOn) === true);
     fitWindow(page);
     const window = take("window", numberPair) ?? (asked.words ? null : openingWindow(page));
@@ -325,9 +305,6 @@ function deviceOf(page, ordinal) {
     return index < 0 ? null : index;
 }
 
-/** @typedef {<T>(name: string, meaning: (text: string) => T | null) => T | null} Take what a word means; null: it is
- * not there, or means nothing here */
-
 /** Takes over an address. The state stays valid, whatever the address holds. @param {Page} page @param {string} text */
 export function readHash(page, text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
@@ -336,25 +313,13 @@ export function readHash(page, text) {
         hash.delete("group");
         if ((hash.get("tab") ?? "who") === "who") hash.set("tab", "tree");
     }
-    const misread = new Set(hash.keys());
-    /** @type {Take} */
-    const take = (name, meaning) => {
-        // If a word is there several times, the last one counts.
-        const last = hash.getAll(name).at(-1);
-        const found = last === undefined ? null : meaning(last);
-        if (found !== null) misread.delete(name);
-        return found;
-    };
+    const { take, misread } = takeWords(hash);
     readWindow(page, take, {
         words: misread.size > 0,
         place: ["window", "range", "selected", "focus", "finding", "at"].some((name) => hash.has(name)),
     });
-    change(
-        page,
-        Object.fromEntries(
-            plainWords(page).map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual]),
-        ),
-    );
+    const plain = plainWords(page).map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual]);
+    change(page, Object.fromEntries(plain));
     change(page, {
         focus: take("focus", (text) => focusOfText(page, text)),
         finding: take("finding", number(0, askFindings(page.view).length - 1)),

@@ -6,7 +6,7 @@ import { chooseHole } from "./map_hand.js";
 import { replayOnce, replaysOf } from "./replay.js";
 import { devicePlan, isServed, planRows, verdict } from "./plan_view.js";
 import { heldMoment, isDark, momentText } from "./state.js";
-import { formatBytes, formatExactBytes, formatFine, formatPlural, formatShare } from "./text.js";
+import { dotted, formatBytes, formatExactBytes, formatFine, formatPlural, formatShare } from "./text.js";
 import { make, makeSwatch, tableFigures } from "./text.js";
 
 /** @type {[keyof record_gap, string, string][]} */
@@ -37,9 +37,8 @@ function table(className, heads, rows) {
 
 /** @param {number} bytes @param {(bytes: number) => string} figure */
 function bytesCell(bytes, figure) {
-    const cell = make("span", "", bytes < 0 ? `\u2212${figure(-bytes)}` : figure(bytes));
-    cell.title = formatExactBytes(Math.abs(bytes));
-    return cell;
+    const text = bytes < 0 ? `\u2212${figure(-bytes)}` : figure(bytes);
+    return make("span", "", text, { title: formatExactBytes(Math.abs(bytes)) });
 }
 
 /** @param {record_gap} gap */
@@ -47,20 +46,13 @@ function causesTable(gap) {
     const figure = tableFigures(Math.abs(gap.gap_bytes)).text;
     const rows = CAUSES.filter(([key]) => gap[key] !== 0)
         .sort((a, b) => Math.abs(gap[b[0]]) - Math.abs(gap[a[0]]))
-        .map(([key, text, hint]) => {
-            const name = make("span", "", text);
-            name.title = hint;
-            return [
-                name,
-                bytesCell(gap[key], figure),
-                gap[key] > 0 && gap.gap_bytes > 0 ? formatShare(gap[key], gap.gap_bytes) : "",
-            ];
-        });
-    return table(
-        "figures-table",
-        ["Why", "Bytes", "Share"],
-        [...rows, ["Unused", bytesCell(gap.gap_bytes, figure), ""]],
-    );
+        .map(([key, text, title]) => [
+            make("span", "", text, { title }),
+            bytesCell(gap[key], figure),
+            gap[key] > 0 && gap.gap_bytes > 0 ? formatShare(gap[key], gap.gap_bytes) : "",
+        ]);
+    const sum = ["Unused", bytesCell(gap.gap_bytes, figure), ""];
+    return table("figures-table", ["Why", "Bytes", "Share"], [...rows, sum]);
 }
 
 /* ---- holes ---- */
@@ -92,8 +84,7 @@ function holesBar(holes, rest) {
     const parts = [...holes.map((hole) => hole.bytes), rest].filter((bytes) => bytes > 0);
     const all = parts.reduce((sum, bytes) => sum + bytes, 0);
     for (const bytes of parts) {
-        const part = make("span", "", bytes * 7 > all ? formatBytes(bytes) : "");
-        part.title = formatBytes(bytes);
+        const part = make("span", "", bytes * 7 > all ? formatBytes(bytes) : "", { title: formatBytes(bytes) });
         part.style.flexGrow = String(bytes);
         bar.append(part);
     }
@@ -106,13 +97,13 @@ function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, blo
     const { session, view } = page;
     const { stack, bytes: held, birth } = view.c.allocation(allocation);
     const site = view.c.stack_site(stack);
-    const button = make("button", "quiet pinned");
-    button.title = `Selects the allocation, with its stack${birth < 0 ? "" : `; made at ${momentText(page, birth)}`}`;
+    const title = `Selects the allocation, with its stack${birth < 0 ? "" : `; made at ${momentText(page, birth)}`}`;
     const swatch = makeSwatch(view.siteColor(site, isDark(page)));
-    const line = make("span", "tip-row");
     const more = blocks > 1 ? `${formatBytes(held)}, and ${formatPlural(blocks - 1, "more block")}` : "";
-    line.append(swatch, make("span", "tip-site", session.siteText(site)), make("small", "", more));
-    button.append(make("span", "", `${formatBytes(used_bytes)} keep a segment of ${formatBytes(segment_bytes)}`), line);
+    const words = make("span", "", `${formatBytes(used_bytes)} keep a segment of ${formatBytes(segment_bytes)}`);
+    const name = make("span", "tip-site", session.siteText(site));
+    const line = make("span", "tip-row", swatch, name, make("small", "", more));
+    const button = make("button", "quiet pinned", words, line, { title });
     button.addEventListener("click", (event) => {
         event.stopPropagation();
         chooseHole(page, heldMoment(page), block, allocation);
@@ -132,10 +123,10 @@ function holesTable(page, event) {
         ["Hole", "What keeps its segment", "Given back"],
         holes.map((hole) => {
             const size = make("button", "quiet", formatBytes(hole.bytes));
-            const back = make("span", "", formatBytes(hole.segment_bytes));
-            back.append(make("br"), make("small", "", `\u00d7 ${(hole.segment_bytes / hole.used_bytes).toFixed(1)}`));
-            back.title =
+            const title =
                 "Bytes that go back to the driver if everything in the segment is freed; below, per byte freed";
+            const times = make("small", "", `\u00d7 ${(hole.segment_bytes / hole.used_bytes).toFixed(1)}`);
+            const back = make("span", "", formatBytes(hole.segment_bytes), make("br"), times, { title });
             return [size, keeperButton(page, hole), back];
         }),
     );
@@ -154,18 +145,15 @@ function poolsTable(page, count) {
     const uses = Array.from({ length: count }, (_, i) => page.view.c.pool_use(i));
     const figure = tableFigures(Math.max(...uses.map((use) => use.reserved_bytes))).text;
     const rows = uses.map((use) => {
-        const name = make("span", "", poolName(page, use.pool));
-        name.title = use.is_private
-            ? `${formatPlural(use.segments, "segment")}; its free memory serves only requests of this pool`
-            : formatPlural(use.segments, "segment");
+        const only = use.is_private ? "; its free memory serves only requests of this pool" : "";
+        const name = make("span", "", poolName(page, use.pool), {
+            title: formatPlural(use.segments, "segment") + only,
+        });
         return [name, ...[use.live_bytes, use.free_bytes, use.reserved_bytes].map((bytes) => bytesCell(bytes, figure))];
     });
     const kept = uses.filter((use) => use.is_private).reduce((sum, use) => sum + use.free_bytes, 0);
-    const note = make(
-        "p",
-        "why-foot",
-        `Private pools keep ${formatBytes(kept)} of free memory from all other requests.`,
-    );
+    const said = `Private pools keep ${formatBytes(kept)} of free memory from all other requests.`;
+    const note = make("p", "why-foot", said);
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
 }
 
@@ -174,18 +162,12 @@ function replayText(page) {
     const { view } = page;
     const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
     if (place === 0) return "";
-    const {
-        grade,
-        allocations,
-        allocations_exact: exact,
-        driver_events: driver,
-        driver_events_exact: driverExact,
-    } = view.c.replayed();
+    const { grade, allocations, allocations_exact, driver_events, driver_events_exact } = view.c.replayed();
     if (GRADES[grade] === "refused") return `Replay check: refused, because ${view.sentence("replay_reason")}.`;
     const part = (/** @type {number} */ same, /** @type {number} */ of, /** @type {string} */ what) =>
         `${same === of ? "all" : `${same.toLocaleString("en-US")} of`} ${formatPlural(of, what)}`;
-    const made = part(exact, allocations, "allocation");
-    const taken = part(driverExact, driver, "driver allocation");
+    const made = part(allocations_exact, allocations, "allocation");
+    const taken = part(driver_events_exact, driver_events, "driver allocation");
     if (GRADES[grade] === "exact")
         return `Replay check: ${made}, ${taken} and the reserved curve are exactly as recorded.`;
     return `Replay check: ${made} and ${taken} are as recorded.`;
@@ -211,13 +193,10 @@ function settingsBox(page) {
     const ended = plan.recorded.ended_by_oom;
     const spared = (/** @type {import("./plan_view.js").Row} */ row) =>
         (plan.as_recorded.peak_reserved_bytes_max ?? 0) - (row.peak_reserved_bytes_max ?? 0);
-    const box = make("section", "helped");
-    const head = make("p", "helped-head");
-    head.append(
-        make("b", "", ended ? "Would it have helped?" : "Would it help?"),
-        make("b", "", rows.some((row) => (ended ? isServed(row) : spared(row) > 0)) ? "yes" : "no"),
-    );
-    box.append(head, make("p", "", ended ? lackedText(page) : ""));
+    const asks = make("b", "", ended ? "Would it have helped?" : "Would it help?");
+    const answer = make("b", "", rows.some((row) => (ended ? isServed(row) : spared(row) > 0)) ? "yes" : "no");
+    const head = make("p", "helped-head", asks, answer);
+    const box = make("section", "helped", head, make("p", "", ended ? lackedText(page) : ""));
     for (const row of rows) {
         const line = make("p", "", make("code", "", row.title), ended ? " needs " : " ");
         if (ended) line.append(verdict(row, plan.budget));
@@ -240,12 +219,8 @@ export function createAllocator(page, box) {
         const now = JSON.stringify([replaysOf(page).over, state.device, event, isDark(page), holeNow(page)]);
         if (now === asked) return;
         asked = now;
-        const title = make(
-            "h2",
-            "",
-            `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(page, event)}`}`,
-        );
-        const head = make("div", "panel-head", title);
+        const when = event === view.facts.peak_event ? "at the peak" : `after ${momentText(page, event)}`;
+        const head = make("div", "panel-head", make("h2", "", `Unused ${when}`));
         const refusal = view.sentence("map_refusal");
         if (refusal) {
             box.replaceChildren(head, make("p", "why-foot", `Nothing can be said about segments: ${refusal}.`));
@@ -255,27 +230,12 @@ export function createAllocator(page, box) {
         const gap = view.c.gap(event);
         const largest = view.c.next_hole(-1);
         const hole = largest < 0 ? "no holes" : `largest hole ${formatBytes(view.c.hole(largest).bytes)}`;
-        head.append(
-            make(
-                "p",
-                "panel-total",
-                `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in ` +
-                    `use \u00b7 ${hole}`,
-            ),
-        );
-        const body = make("div", "scroll allocator");
-        body.tabIndex = 0;
-        body.append(
-            causesTable(gap),
-            make(
-                "p",
-                "why-foot",
-                `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.` +
-                    (gap.exact
-                        ? ""
-                        : " Some block sizes are lower bounds, so unused ends of blocks may count as holes."),
-            ),
-        );
+        const [reserved, live] = [formatBytes(gap.reserved_bytes), formatBytes(gap.live_bytes)];
+        head.append(make("p", "panel-total", dotted(`${reserved} reserved`, `${live} in use`, hole)));
+        const bound = " Some block sizes are lower bounds, so unused ends of blocks may count as holes.";
+        const sum = `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.`;
+        const foot = make("p", "why-foot", sum + (gap.exact ? "" : bound));
+        const body = make("div", "scroll allocator", { tabIndex: 0 }, causesTable(gap), foot);
         body.append(...holesTable(page, event), ...settingsBox(page));
         if (gap.pools > 1) body.append(...poolsTable(page, gap.pools));
         const check = replayText(page);

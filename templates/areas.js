@@ -32,10 +32,8 @@ export function areaAt(/** @type {Page} */ page, event, bytes) {
 
 /** The name of a key. @param {Page} page @param {number} key @param {View} [shown] */
 function areaName(page, key, shown = page.view) {
-    return groupName(shown, GROUPINGS.indexOf(page.state.viewBy), key).replace(
-        /_/g,
-        page.state.viewBy === "category" ? " " : "_",
-    );
+    const { viewBy } = page.state;
+    return groupName(shown, GROUPINGS.indexOf(viewBy), key).replace(/_/g, viewBy === "category" ? " " : "_");
 }
 
 /**
@@ -81,10 +79,8 @@ export function veilAreas(page, context, pane) {
     context.fillStyle = themeColor("--surface");
     for (let x = 0; x < width; x++) {
         const at = (/** @type {number} */ key) => bytes[key * width + x];
-        const [low, high] = [
-            y(below.reduce((sum, key) => sum + at(key), 0)),
-            y(below.reduce((sum, key) => sum + at(key), at(focus.id))),
-        ];
+        const base = below.reduce((sum, key) => sum + at(key), 0);
+        const [low, high] = [y(base), y(base + at(focus.id))];
         context.fillRect(x / pane.ratio, 0, 1 / pane.ratio, high);
         context.fillRect(x / pane.ratio, low, 1 / pane.ratio, pane.height - low);
     }
@@ -104,22 +100,16 @@ export function areaRooms(page, shown, widthOf, least, yOf, isFree) {
     // If there are more keys than areas, the last area has no name.
     return orderOf(page, keys)
         .map((key) => {
-            const [low, high] = [
-                below.map(yOf),
-                below.map((value, x) => yOf((below[x] = value + bytes[key * width + x]))),
-            ];
+            const low = below.map(yOf);
+            const high = below.map((value, x) => yOf((below[x] = value + bytes[key * width + x])));
             const seen = shown !== view || state.focus?.by !== state.viewBy || state.focus.id === key;
-            const name =
-                seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least)
-                    ? areaName(page, key, shown)
-                    : "";
+            const fits = seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least);
+            const name = fits ? areaName(page, key, shown) : "";
             const columns = name ? Math.ceil(widthOf(name)) : width + 1;
             let best = { x: 0, top: 0, bottom: least - 1 };
             for (let x = 0; x + columns <= width; x += NAME_STEP) {
-                const [top, bottom] = [
-                    Math.max(...high.subarray(x, x + columns)),
-                    Math.min(...low.subarray(x, x + columns)),
-                ];
+                const top = Math.max(...high.subarray(x, x + columns));
+                const bottom = Math.min(...low.subarray(x, x + columns));
                 if (bottom - top > best.bottom - best.top && isFree(x, columns, (top + bottom) / 2))
                     best = { x, top, bottom };
             }

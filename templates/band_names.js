@@ -18,12 +18,9 @@ function obstacles(page, pane) {
     const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
     const lines = visibleMarkers(page, pane).map(({ x }) => standing(x));
     const marks = page.state.marks.map(({ event }) => standing(xOfMoment(page, event, pane)));
-    const ghosts = visibleGhosts(page, pane).map(({ left, top, bottom }) => ({
-        left: left - 2,
-        right: left + GHOST_WIDTH + 2,
-        top,
-        bottom,
-    }));
+    const ghosts = visibleGhosts(page, pane).map(({ left, top, bottom }) => {
+        return { left: left - 2, right: left + GHOST_WIDTH + 2, top, bottom };
+    });
     return [...lines, ...ghosts, ...pane.lineNames, ...marks, ...pane.flags];
 }
 
@@ -38,8 +35,7 @@ function wordings(text) {
 function placeIn(room, width, top, taken) {
     for (let x = room.from; x + width <= room.to;) {
         const other = taken.find(
-            ({ left, right, top: upper, bottom }) =>
-                left < x + width && right > x && upper < top + ROWS && bottom > top,
+            (one) => one.left < x + width && one.right > x && one.top < top + ROWS && one.bottom > top,
         );
         if (!other) return x;
         x = other.right;

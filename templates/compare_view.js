@@ -36,6 +36,7 @@ import { drawSpark } from "./sparks.js";
 import { change, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
 import { goToEvent } from "./window.js";
 import {
+    after,
     formatBytes,
     formatChange,
     formatCount,
@@ -71,12 +72,10 @@ function makeRow() {
 
 /** @param {string} letter @param {(value: string) => void} choose */
 function makeEnd(letter, choose) {
-    const field = make("label", "compare-end");
-    const select = make("select");
-    select.setAttribute("aria-label", `${letter}: what is compared`);
+    const select = make("select", "", { "aria-label": `${letter}: what is compared` });
     select.addEventListener("change", () => choose(select.value));
-    field.append(make("b", `letter letter-${letter.toLowerCase()}`, letter), select);
-    return { field, select };
+    const name = make("b", `letter letter-${letter.toLowerCase()}`, letter);
+    return { field: make("label", "compare-end", name, select), select };
 }
 
 /** @param {Page} page */
@@ -103,32 +102,22 @@ function drawMarkRow(compare) {
     compare.marks.hidden = compare.state.marks.length === 0;
     compare.marks.replaceChildren(
         ...compare.state.marks.map(({ event, note }, i) => {
-            const chip = make("span", "mark-chip");
-            const go = makeButton(
-                `letter letter-${LETTERS[i].toLowerCase()}`,
-                LETTERS[i],
-                () => goToEvent(compare.page, event),
-                `Go to event ${formatCount(event)}`,
-            );
-            const words = make("input");
-            words.value = note;
-            words.maxLength = NOTE_MOST;
-            words.placeholder = `event ${formatCount(event)}`;
-            words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
-            words.addEventListener("change", () =>
-                change(compare.page, {
-                    marks: compare.state.marks.map((mark, nth) =>
-                        nth === i ? { event, note: cleanNote(words.value) } : mark,
-                    ),
-                }),
-            );
-            const remove = makeButton("quiet", "\u2715", () => {
+            const [letter, place] = [LETTERS[i], `event ${formatCount(event)}`];
+            const goThere = () => goToEvent(compare.page, event);
+            const go = makeButton(`letter letter-${letter.toLowerCase()}`, letter, goThere, `Go to ${place}`);
+            const named = { "aria-label": `Note of mark ${letter}`, placeholder: place };
+            const words = make("input", "", { value: note, maxLength: NOTE_MOST, ...named });
+            words.addEventListener("change", () => {
+                const noted = { event, note: cleanNote(words.value) };
+                change(compare.page, { marks: compare.state.marks.map((mark, nth) => (nth === i ? noted : mark)) });
+            });
+            const take = () => {
                 remove.blur();
                 removeMark(compare.page, i);
-            });
-            remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
-            chip.append(go, words, remove);
-            return chip;
+            };
+            /** @type {HTMLButtonElement} */
+            const remove = makeButton("quiet", "\u2715", take, { "aria-label": `Remove mark ${letter}` });
+            return make("span", "mark-chip", go, words, remove);
         }),
     );
 }
@@ -139,16 +128,10 @@ function drawMarkRow(compare) {
  * @returns {CompareRow}
  */
 function rowOf(compare, { name, key, a, b, delta }, by, forGood) {
-    return {
-        name: by === "category" ? name.replace(/_/g, " ") : name,
-        key,
-        a,
-        b,
-        delta,
-        never: forGood ? (forGood.get(key) ?? 0) : null,
-        focus: { by: /** @type {Focus["by"]} */ (by), id: key },
-        nested: by !== compare.state.compareBy,
-    };
+    const text = by === "category" ? name.replace(/_/g, " ") : name;
+    const never = forGood ? (forGood.get(key) ?? 0) : null;
+    const focus = { by: /** @type {Focus["by"]} */ (by), id: key };
+    return { name: text, key, a, b, delta, never, focus, nested: by !== compare.state.compareBy };
 }
 
 /** @param {Compare} compare @param {number} index @returns {CompareRow | null} */
@@ -189,25 +172,13 @@ function sitesOf(compare, key) {
     const { aboutA, aboutB } = comparedEnds(compare.page);
     const within = { by: compare.state.compareBy, key };
     const forGood = keptSums(compare, aboutB, "site", within);
-    const sites = listDifferences(
-        compare.view,
-        withWhat(compare, aboutA),
-        withWhat(compare, aboutB),
-        "site",
-        within,
-    ).rows.map((row) => rowOf(compare, row, "site", forGood));
+    const [a, b] = [withWhat(compare, aboutA), withWhat(compare, aboutB)];
+    const { rows } = listDifferences(compare.view, a, b, "site", within);
+    const sites = rows.map((row) => rowOf(compare, row, "site", forGood));
     return firstBelow(sites, (others, name) => {
         const total = (/** @type {"a" | "b" | "delta"} */ part) => others.reduce((all, row) => all + row[part], 0);
-        return {
-            name,
-            key: -1,
-            a: total("a"),
-            b: total("b"),
-            delta: total("delta"),
-            never: null,
-            focus: null,
-            nested: true,
-        };
+        const figures = { a: total("a"), b: total("b"), delta: total("delta") };
+        return { name, key: -1, ...figures, never: null, focus: null, nested: true };
     });
 }
 
@@ -266,15 +237,9 @@ function placeEnd(compare, name, about) {
 
 /** @param {Compare} compare @param {HTMLSelectElement} select @param {string} value */
 function fillSelect(compare, select, value) {
-    const values = [
-        "start",
-        "peak",
-        "end",
-        ...compare.state.marks.map(({ event }) => `e${event}`),
-        ...askSteps(compare.view)
-            .slice(0, 200)
-            .map((_, i) => `s${i}`),
-    ];
+    const marks = compare.state.marks.map(({ event }) => `e${event}`);
+    const steps = askSteps(compare.view).map((_, i) => `s${i}`);
+    const values = ["start", "peak", "end", ...marks, ...steps.slice(0, 200)];
     if (compare.state.moment !== null && !values.includes(`e${compare.state.moment}`))
         values.push(`e${compare.state.moment}`);
     if (compare.state.range) {
@@ -293,41 +258,30 @@ function drawStrip(compare, valueA, valueB) {
     compare.strip.hidden = steps.length < 2;
     const most = Math.max(1, ...steps.map(({ peak_bytes }) => peak_bytes));
     const { unit, number } = tableFigures(most, true);
-    const begin = Math.max(
-        0,
-        Math.min(Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2, steps.length - STEPS_SHOWN),
-    );
+    const first = Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2;
+    const begin = Math.max(0, Math.min(first, steps.length - STEPS_SHOWN));
     const shown = steps.slice(begin, begin + STEPS_SHOWN);
-    const words = make("span", "strip-words", `peak, ${unit}`);
-    words.append(
-        make("span", "", "carried over"),
-        make("span", "", shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : ""),
-    );
+    const part = shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : "";
+    const carried = make("span", "", "carried over");
+    const words = make("span", "strip-words", `peak, ${unit}`, carried, make("span", "", part));
     compare.strip.replaceChildren(
         words,
         ...shown.map((step, nth) => {
             const end = `s${begin + nth}`;
-            const button = make("button", "step-button");
             const curve = make("i", "strip-curve");
             curve.style.clipPath = curveShape(compare.view.curve(0, step.from, step.to, CURVE_WIDTH, false), most);
             curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
             const grown = step.end_bytes - step.begin_bytes;
             const isCut = lastIsCut(steps) && step === steps[steps.length - 1];
             const head = make("span", "strip-head", make("b", "", step.name), number(step.peak_bytes));
-            button.append(
-                head,
-                curve,
-                make("span", "", number(step.end_bytes)),
-                isCut
-                    ? make("span", "", "cut off")
-                    : make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)),
-            );
-            button.title =
+            const sign = isCut ? "" : grown > 0 ? "more" : grown < 0 ? "less" : "";
+            const since = make("span", sign, isCut ? "cut off" : formatChange(grown, number));
+            const title =
                 `Step ${step.name}${isCut ? ", cut off" : ""}: peak ${formatBytes(step.peak_bytes)}, carried over ` +
-                `${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift ` +
-                "A";
-            button.setAttribute("aria-label", button.title);
-            button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
+                `${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift A`;
+            const said = { title, "aria-label": title, "aria-pressed": valueA === end || valueB === end };
+            const left = make("span", "", number(step.end_bytes));
+            const button = make("button", "step-button", head, curve, left, since, said);
             button.classList.toggle("strip-a", valueA === end);
             button.classList.toggle("strip-b", valueB === end);
             button.classList.toggle("strip-cut", isCut);
@@ -343,26 +297,13 @@ function drawStrip(compare, valueA, valueB) {
 function draw(compare) {
     const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds(compare.page);
     const ranges = [of_a, of_b].some((about) => "from" in about);
-    const now = JSON.stringify([
-        compare.state.device,
-        valueA,
-        valueB,
-        compare.state.compareBy,
-        compare.state.compareWhat,
-        compare.kept.version,
-        compare.state.moment,
-        compare.state.range,
-        compare.state.marks,
-        provedSite(compare.page),
-    ]);
+    const { device, compareBy, compareWhat, moment, range, marks } = compare.state;
+    const asked = [device, valueA, valueB, compareBy, compareWhat, compare.kept.version, moment, range, marks];
+    const now = JSON.stringify([...asked, provedSite(compare.page)]);
     if (compare.asked !== now) {
         compare.asked = now;
-        compare.content = askDifferences(
-            compare.view,
-            withWhat(compare, of_a),
-            withWhat(compare, of_b),
-            compare.state.compareBy,
-        );
+        const [a, b] = [withWhat(compare, of_a), withWhat(compare, of_b)];
+        compare.content = askDifferences(compare.view, a, b, compare.state.compareBy);
         compare.lasting = keptSums(compare, of_b, compare.state.compareBy);
         compare.open.clear();
         compare.rows = firstOfAll(compare);
@@ -402,18 +343,13 @@ function draw(compare) {
 function makeCompare(page, box, use) {
     const a = makeEnd("A", (value) => change(page, { compareA: value }));
     const b = makeEnd("B", (value) => change(page, { compareB: value }));
-    const swap = makeButton("quiet", "\u21c4", () => swapEnds(page), "Swap A and B (x)");
-    swap.setAttribute("aria-label", "Swap A and B");
-    const by = make("select");
-    by.setAttribute("aria-label", "Grouped by");
-    for (const name of GROUPINGS) by.append(new Option(`by ${GROUP_HEADS[name].toLowerCase()}`, name));
+    const swapped = { title: "Swap A and B (x)", "aria-label": "Swap A and B" };
+    const swap = makeButton("quiet", "\u21c4", () => swapEnds(page), swapped);
+    const ways = GROUPINGS.map((name) => new Option(`by ${GROUP_HEADS[name].toLowerCase()}`, name));
+    const by = make("select", "", { "aria-label": "Grouped by" }, ...ways);
     by.addEventListener("change", () => change(page, { compareBy: by.value }));
-    const overlay = makeButton(
-        "quiet",
-        "Overlay",
-        () => showOutline(page),
-        "Show A in the timeline, with B as an outline over it (l)",
-    );
+    const laid = "Show A in the timeline, with B as an outline over it (l)";
+    const overlay = makeButton("quiet", "Overlay", () => showOutline(page), laid);
     const head = make("div", "panel-head compare-head", a.field, b.field, swap, overlay, by);
     const marks = make("div", "marks");
     const questions = makeBox("group", "segmented questions", "Of a range");
@@ -432,24 +368,11 @@ function makeCompare(page, box, use) {
     sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;
     const foot = make("p", "why-foot");
     box.replaceChildren(head, marks, questions, strip, scroll, sum.element, foot);
+    const { kept, state, view } = page;
+    const parts = { a, b, by, overlay, marks, questions, press, strip, heads, setUnit, scroll, sum, foot };
     return {
-        page,
-        kept: page.kept,
-        state: page.state,
-        view: page.view,
-        a,
-        b,
-        by,
-        overlay,
-        marks,
-        questions,
-        press,
-        strip,
-        heads,
-        setUnit,
-        scroll,
-        sum,
-        foot,
+        ...{ page, kept, state, view },
+        ...parts,
         list: new VirtualList(scroll, body, { make: makeRow, ...use, redraw: () => invalidate(page, LIST) }),
         asked: "",
         /** @type {ReturnType<typeof askDifferences> | null} */
@@ -486,14 +409,13 @@ export function createCompare(page, box) {
         const row = rowAt(compare, compare.list.active);
         return row && folds(compare, row) ? { open: compare.open.has(row.key), turn: () => turn(compare, row) } : null;
     });
-    const whats = Object.keys(COMPARE_QUESTIONS);
     return {
         id: "compare",
         draw: () => draw(compare),
         keys: {
             x: () => swapEnds(page),
             l: () => showOutline(page),
-            q: () => change(page, { compareWhat: whats[(whats.indexOf(page.state.compareWhat) + 1) % whats.length] }),
+            q: () => change(page, { compareWhat: after(Object.keys(COMPARE_QUESTIONS), page.state.compareWhat) }),
         },
     };
 }

@@ -44,13 +44,10 @@ export function phasesOfEvent(page, event) {
  * @param {Page} page @param {{birth: number, death: number}} allocation @param {View} [shown] */
 export function lifetimeText(page, { birth, death }, shown = page.view) {
     const { events, has_time } = shown.facts;
-    const time =
-        has_time && birth >= 0 && death < events
-            ? ` (${formatDuration(shown.c.event_us(death) - shown.c.event_us(birth))})`
-            : "";
     if (birth < 0 && death >= events) return "alive in the whole recording";
     if (birth < 0) return `older than the recording, freed at ${momentText(page, death, shown)}`;
     if (death >= events) return `from ${momentText(page, birth, shown)} to the end`;
+    const time = has_time ? ` (${formatDuration(shown.c.event_us(death) - shown.c.event_us(birth))})` : "";
     return `lived ${formatPlural(death - birth, "event")}${time}`;
 }
 

@@ -72,12 +72,8 @@ function allocationFacts(page, allocation) {
     const category = session.string(context.category);
     const facts = make("dl", "facts");
     addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
-    if (count > 1)
-        addFact(
-            facts,
-            "Merged",
-            `${formatPlural(count, "allocation")} of one stack and time are one band, to keep the page small`,
-        );
+    const merged = `${formatPlural(count, "allocation")} of one stack and time are one band, to keep the page small`;
+    if (count > 1) addFact(facts, "Merged", merged);
     addLifetime(page, allocation, facts);
     addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
     addFact(facts, "During", phasesOfEvent(page, birth).map(phaseText).join(" \u203a "));
@@ -153,36 +149,25 @@ function groupInRange(page, group) {
     if (groupRange.asked === asked) return groupRange.text;
     const what = state.rangeOf;
     const { count, bytes } = groupSum(page, group, { from: first, to: end, what });
-    const text =
-        `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)}, ` +
-        `${GROUP_WORDS[what]}`;
+    const all = `${formatPlural(count, "allocation")} of this ${groupWord(group)}`;
+    const text = `${all}, ${formatBytes(bytes)}, ${GROUP_WORDS[what]}`;
     Object.assign(groupRange, { asked, text });
     return text;
-}
-
-/** @param {Page} page @param {Focus} group @param {number} at */
-function sumAt(page, group, at) {
-    const { count, bytes } = groupSum(page, group, { at });
-    return { allocations: count, bytes };
 }
 
 /** @param {Page} page @param {Focus} group @param {number} moment */
 function groupText(page, group, moment) {
     const { state, view } = page;
-    // Of a frame only the peak is known, not its bytes at each moment.
-    if (group.by === "frame")
-        return (
-            "Highlighted: all allocations through this frame, at most " +
-            `${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])}` +
-            " at once."
-        );
+    if (group.by === "frame") {
+        // Of a frame only the peak is known, not its bytes at each moment.
+        const most = floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0];
+        return `Highlighted: all allocations through this frame, at most ${formatBytes(most)} at once.`;
+    }
     if (state.range) return groupInRange(page, group);
-    const { allocations: count, bytes } =
-        group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(page, group, moment);
-    return (
-        `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)} ` +
-        `${momentWords(page, moment)}`
-    );
+    const site = group.by === "site" ? view.c.site_sum(group.id, moment) : null;
+    const { count, bytes } = site ? { count: site.allocations, ...site } : groupSum(page, group, { at: moment });
+    const what = `${formatPlural(count, "allocation")} of this ${groupWord(group)}`;
+    return `${what}, ${formatBytes(bytes)} ${momentWords(page, moment)}`;
 }
 
 /** Fills the line about the whole group, which follows the pointer or describes the selected range.
@@ -219,23 +204,16 @@ function stackOfSite(/** @type {Page} */ page, site) {
  * @param {Page} page @param {number} allocation */
 function siblingsLine(page, allocation) {
     const { nth, count, previous, next } = page.view.c.siblings(allocation);
-    const line = make("p", "siblings");
-    const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
+    const step = (/** @type {string} */ sign, /** @type {string} */ which, /** @type {number} */ to) => {
         const go = () => {
             select(page, to);
             change(page, { moment: Math.max(-1, page.view.c.allocation(to).birth) });
         };
-        const button = makeButton("quiet", sign, go, name);
-        button.disabled = to < 0;
-        button.setAttribute("aria-label", name);
-        return button;
+        const title = `${which} allocation of this call site`;
+        return makeButton("quiet", sign, go, { title, "aria-label": title, disabled: to < 0 });
     };
-    line.append(
-        step("\u2039", "Previous allocation of this call site", previous),
-        `${formatCount(nth)} of ${formatCount(count)}`,
-        step("\u203a", "Next allocation of this call site", next),
-    );
-    return line;
+    const place = `${formatCount(nth)} of ${formatCount(count)}`;
+    return make("p", "siblings", step("\u2039", "Previous", previous), place, step("\u203a", "Next", next));
 }
 
 /* ---- holes, and the allocations that keep them ---- */
@@ -249,11 +227,9 @@ function keptHole(page, id) {
     const block = view.c.hole_kept(id);
     if (block < 0) return [];
     const { bytes, segment_bytes } = view.c.hole(block);
-    const line = make("p", "", `Keeps a hole of ${formatBytes(bytes)} in a segment of ${formatBytes(segment_bytes)} `);
-    line.append(
-        makeButton("quiet", "Show the hole", () => chooseHole(page, event, block), "In the map and in the list (h)"),
-    );
-    return [line];
+    const text = `Keeps a hole of ${formatBytes(bytes)} in a segment of ${formatBytes(segment_bytes)} `;
+    const choose = () => chooseHole(page, event, block);
+    return [make("p", "", text, makeButton("quiet", "Show the hole", choose, "In the map and in the list (h)"))];
 }
 
 /** Shows the chosen hole in a line. @param {Page} page @param {number} block */
@@ -262,22 +238,16 @@ function drawHole(page, block) {
     const details = detailsOf(page);
     const { bytes, allocation } = view.c.hole(block);
     const { bytes: held, stack } = view.c.allocation(allocation);
-    const line = make("p", "hint hole-line");
-    line.append(
-        make("span", "hint", `kept by ${view.stackSite(stack)}, ${formatBytes(held)}`),
-        makeButton("quiet", "Stack", () => keeperOfHole(page), "Select the allocation that keeps the hole (k)"),
-        makeButton(
-            "quiet",
-            "In the timeline",
-            () => {
-                keeperOfHole(page);
-                fitSelection(page);
-            },
-            "Select the allocation that keeps the hole, and show its whole lifetime",
-        ),
-    );
+    const keeper = make("span", "hint", `kept by ${view.stackSite(stack)}, ${formatBytes(held)}`);
+    const title = "Select the allocation that keeps the hole";
+    const choose = makeButton("quiet", "Stack", () => keeperOfHole(page), `${title} (k)`);
+    const fit = () => {
+        keeperOfHole(page);
+        fitSelection(page);
+    };
+    const show = makeButton("quiet", "In the timeline", fit, `${title}, and show its whole lifetime`);
     setText(details.title, `Hole of ${formatBytes(bytes)}`);
-    details.body.replaceChildren(line);
+    details.body.replaceChildren(make("p", "hint hole-line", keeper, choose, show));
 }
 
 /** @param {Page} page @param {number} id */
@@ -286,12 +256,11 @@ function drawAllocation(page, id) {
     const allocation = page.view.c.allocation(id);
     setText(details.title, `Pinned ${formatBytes(allocation.bytes)}`);
     details.siteLine = make("p", "site-line");
-    const siblings = siblingsLine(page, id);
     const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
     details.body.replaceChildren(
         siteHeading(page, pinnedSite(page)),
         details.siteLine,
-        siblings,
+        siblingsLine(page, id),
         ...keptHole(page, id),
         allocationFacts(page, allocation),
         ...notes,
@@ -334,10 +303,8 @@ export function pinnedText(page) {
     const { state, view } = page;
     if (state.selected === null) return groupHeading(page, pinnedGroup(page)).textContent ?? "";
     const allocation = view.c.allocation(state.selected);
-    return (
-        `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ` +
-        `${lifetimeText(page, allocation)}, ${addressText(allocation)}`
-    );
+    const size = `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)})`;
+    return `${size}, ${lifetimeText(page, allocation)}, ${addressText(allocation)}`;
 }
 
 /**

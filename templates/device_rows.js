@@ -25,7 +25,8 @@ import {
     TIMELINE,
 } from "./state.js";
 import { fitWindow, goToEvent, panWindow, zoomWindow } from "./window.js";
-import { deviceName, formatBytes, formatDuration, formatPlural, make, makeButton, setText } from "./text.js";
+import { deviceName, dotted, formatBytes, formatDuration, formatPlural, make } from "./text.js";
+import { makeBox, makeButton, setText } from "./text.js";
 import { listen, makeStage } from "./stage.js";
 import { View } from "./session.js";
 import { atOnce, inTurns } from "./turns.js";
@@ -73,36 +74,23 @@ function cursorX(page) {
 function headText(page, shown, inHand) {
     const { peak_bytes, peak_event, events } = shown.facts;
     const at = formatDuration(shown.c.event_us(peak_event) - clockShift(page, shown));
-    return [
-        `peak ${formatBytes(peak_bytes)} at ${at}`,
-        inHand ? "list, tabs and header are of this device" : "",
-        formatPlural(events, "event"),
-    ]
-        .filter(Boolean)
-        .join(" \u00b7 ");
+    const hand = inHand ? "list, tabs and header are of this device" : "";
+    return dotted(`peak ${formatBytes(peak_bytes)} at ${at}`, hand, formatPlural(events, "event"));
 }
 
 /** The line above a device's timeline; its button chooses the device. @param {number} device index */
 function makeHead(/** @type {Page} */ page, device) {
-    const head = make("p", "pane-head");
-    const button = makeButton(
-        "quiet",
-        `Device ${deviceName(page.session.devices[device].ordinal)}`,
-        () => setDevice(page, device),
-        "List, tabs and header are of this device (n: of the next one)",
-    );
-    const facts = make("span", "pane-dim");
-    const cursor = make("b", "pane-cursor");
-    head.append(button, cursor, facts);
-    return { head, button, facts, cursor };
+    const title = "List, tabs and header are of this device (n: of the next one)";
+    const name = `Device ${deviceName(page.session.devices[device].ordinal)}`;
+    const button = makeButton("quiet", name, () => setDevice(page, device), title);
+    const [cursor, facts] = [make("b", "pane-cursor"), make("span", "pane-dim")];
+    return { head: make("p", "pane-head", button, cursor, facts), button, facts, cursor };
 }
 
 /** @param {Page} page @param {number} device @returns {Place} */
 function makePlace(page, device) {
-    const box = make("section", "pane-plot");
     const head = makeHead(page, device);
-    box.setAttribute("aria-label", head.head.textContent ?? "");
-    return { device, box, ...head };
+    return { device, box: make("section", "pane-plot", { "aria-label": head.head.textContent }), ...head };
 }
 
 /** CSS pixels of a row without its lane, and of the line above it. */
@@ -193,9 +181,7 @@ function createRow(page, { device, box, facts, cursor }) {
     const plot = plotOf(page);
     const lane = emptyLane();
     const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);
-    const tip = make("div", "tip");
-    const markers = make("div");
-    tip.setAttribute("role", "tooltip");
+    const [markers, tip] = [make("div"), makeBox("tooltip", "tip")];
     stage.room.append(markers, tip);
     const { has, stop, follow } = makeFollower(page, shown);
     /** @type {Pane & typeof stage} */
@@ -468,14 +454,9 @@ export function rowFigures(page) {
         const figures = (/** @type {View} */ shown) => {
             const { first, end } = rangeEvents(page, state, shown);
             const event = cursorEvent(page, device, shown);
-            return {
-                device: session.devices[device].ordinal,
-                in_hand: inHand,
-                from_event: first,
-                to_event: end,
-                peak_bytes: shown.facts.peak_bytes,
-                cursor: event === null ? null : { event, bytes: shown.c.live_at(event) },
-            };
+            const cursor = event === null ? null : { event, bytes: shown.c.live_at(event) };
+            const [part, { peak_bytes }] = [{ from_event: first, to_event: end }, shown.facts];
+            return { device: session.devices[device].ordinal, in_hand: inHand, ...part, peak_bytes, cursor };
         };
         const shown = inHand ? view : rowsOf(page).made.get(device)?.shown;
         return shown ? figures(shown) : askAll(page, figures, device);

@@ -94,22 +94,12 @@ function csvRow(page, id, stacks) {
         text = [view.stackSite(stack), frames.join(" < ")].map(csvField).join(",");
         stacks.set(stack, text);
     }
-    const ends = death < view.facts.events;
-    const times = view.facts.has_time
-        ? [birth < 0 ? "" : usOfEvent(page, birth), ends ? usOfEvent(page, death) : ""]
-        : ["", ""];
-    return [
-        id,
-        bytes,
-        birth < 0 ? "" : birth,
-        ends ? death : "",
-        ...times,
-        stream,
-        csvField(poolText(page, pool)),
-        csvField(session.categoryNames()[category]),
-        count === 1 ? addressText(allocation) : "",
-        text,
-    ];
+    // What lies outside of the recording is not known.
+    const moments = [birth < 0 ? null : birth, death < view.facts.events ? death : null];
+    const times = moments.map((event) => (event === null || !view.facts.has_time ? "" : usOfEvent(page, event)));
+    const what = [csvField(poolText(page, pool)), csvField(session.categoryNames()[category])];
+    const address = count === 1 ? addressText(allocation) : "";
+    return [id, bytes, ...moments.map((event) => event ?? ""), ...times, stream, ...what, address, text];
 }
 
 /** Makes CSV of the allocations that are listed and that `passes` accepts.
@@ -142,11 +132,8 @@ export async function csvInView(page) {
     const { first, end } = rangeEvents(page, state);
     const code = view.c.match_rows(ORDERS.indexOf("birth"), 0);
     while (code === 0 && view.c.match_step() === 1) if (view.facts.allocations > AT_ONCE) await nextTurn();
-    const csv = csvOfRows(
-        page,
-        (id) => isAlive(page, id, first, end),
-        () => {},
-    );
+    const passes = (/** @type {number} */ id) => isAlive(page, id, first, end);
+    const csv = csvOfRows(page, passes, () => {});
     invalidate(page, LIST);
     return csv;
 }
@@ -167,10 +154,8 @@ function makeColumnCell(role, order) {
 
 /** @param {Page} page @returns {EachRow} */
 function makeRow(page) {
-    const element = make("div", "each-row");
     const cells = columnsOf(page).map(([order]) => makeColumnCell("gridcell", order));
-    element.append(...cells);
-    return { element, cells };
+    return { element: make("div", "each-row", ...cells), cells };
 }
 
 /** @param {Page} page @param {EachRow} row @param {number} index */
@@ -200,30 +185,20 @@ function headText(page) {
     const rows = rowsOf(page);
     const search = searchOf(page);
     if (rows.waiting) return "sorting \u2026";
-    if (!page.state.search)
-        return (
-            `${formatPlural(rows.count, "allocation")}${page.kept.active ? " that pass the filter" : ""}; a ` +
-            "search narrows them"
-        );
+    const all = formatPlural(rows.count, "allocation");
+    if (!page.state.search) return `${all}${page.kept.active ? " that pass the filter" : ""}; a search narrows them`;
     if (search.running) return "searching \u2026";
-    return (
-        search.error ||
-        `${formatPlural(rows.count, "allocation")} that the search finds, ` +
-            `${formatBytes(search.result.bytesAtPeak)} at the peak`
-    );
+    return search.error || `${all} that the search finds, ${formatBytes(search.result.bytesAtPeak)} at the peak`;
 }
 
 /** @param {Page} page @param {HTMLElement} box */
 export function createEach(page, box) {
     const { state, view } = page;
     const COLUMNS = columnsOf(page);
-    const top = make("div", "panel-head");
-    const title = make("h2", "", "Each allocation");
+    const title = make("h2", "", "Each allocation", { id: `each-title${page.suffix}` });
     const total = make("p", "panel-total");
-    const save = make("button", "quiet", "Save CSV");
-    title.id = `each-title${page.suffix}`;
-    save.addEventListener("click", () => void saveCsv(page, save));
-    top.append(title, save, total);
+    /** @type {HTMLButtonElement} */
+    const save = makeButton("quiet", "Save CSV", () => void saveCsv(page, save));
     const heads = COLUMNS.map(([order, name]) => {
         const cell = makeColumnCell("columnheader", order);
         cell.append(makeButton("each-head", name, () => turnOrder(page, order)));
@@ -231,7 +206,7 @@ export function createEach(page, box) {
     });
     const { scroll, body } = makeGrid(`each${page.suffix}`, heads, { kind: "each", row: "each-row" });
     scroll.setAttribute("aria-labelledby", title.id);
-    box.append(top, scroll);
+    box.append(make("div", "panel-head", title, save, total), scroll);
     const list = new VirtualList(scroll, body, {
         make: () => makeRow(page),
         fill: (one, index) => fillRow(page, one, index),
@@ -251,11 +226,8 @@ export function createEach(page, box) {
         drawing = false;
         setText(total, headText(page));
         COLUMNS.forEach(([order], i) => {
-            const sorted = state.order.replace("-", "") === order;
-            heads[i].setAttribute(
-                "aria-sort",
-                sorted ? (state.order.startsWith("-") ? "descending" : "ascending") : "none",
-            );
+            const now = { [order]: "ascending", [`-${order}`]: "descending" }[state.order];
+            heads[i].setAttribute("aria-sort", now ?? "none");
         });
         list.draw(rowsOf(page).count);
     };

@@ -32,12 +32,8 @@ export function endName(page, text) {
     if (text === "end") return "the end";
     if (text === "start") return "the start";
     if (text.startsWith("s")) return `step ${askSteps(view)[Number(text.slice(1))]?.name ?? ""}`;
-    if (text.startsWith("r"))
-        return `events ${text
-            .slice(1)
-            .split("_")
-            .map((part) => formatCount(Number(part)))
-            .join(" to ")}`;
+    const parts = text.slice(1).split("_");
+    if (text.startsWith("r")) return `events ${parts.map((part) => formatCount(Number(part))).join(" to ")}`;
     const mark = state.marks.findIndex(({ event }) => text === `e${event}`);
     const note = state.marks[mark]?.note;
     return `event ${formatCount(Number(text.slice(1)))}${note ? ` \u201c${note}\u201d` : ""}`;

@@ -68,10 +68,8 @@ function shownColor(pixels, x, low, high) {
     const seen = new Map();
     for (let i = 1; i < 12; i++) {
         const y = Math.floor(high + ((low - high) * i) / 12);
-        const color = pixels.data
-            .subarray((y * pixels.width + x) * 4)
-            .slice(0, 3)
-            .join(",");
+        const at = (y * pixels.width + x) * 4;
+        const color = pixels.data.subarray(at, at + 3).join(",");
         seen.set(color, (seen.get(color) ?? 0) + 1);
     }
     return `rgb(${[...seen].sort(([, a], [, b]) => b - a)[0][0]})`;
@@ -119,9 +117,8 @@ function axesText(page) {
         const y = short(yOfBytes(page, bytes));
         return `<path ${line} d="M0 ${y}H${plot.width}"/>${label(-6, y, "end", 4, formatBytes(bytes))}`;
     });
-    for (const value of view.facts.events
-        ? session.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), 8)
-        : []) {
+    const ends = /** @type {const} */ ([Math.ceil(state.from), Math.floor(state.to)]);
+    for (const value of view.facts.events ? session.ticks("decimal", ...ends, 8) : []) {
         const x = short(xOfAxis(page, value));
         const text = time ? `${value / 1e6} s` : value < 0 ? "before" : formatCount(value);
         parts.push(`<path ${line} d="M${x} ${plot.height}v5"/>${label(x, plot.height, "middle", 18, text)}`);
@@ -141,12 +138,10 @@ function curvesText(page) {
     const y = (/** @type {number} */ bytes) => Math.min(plot.height, Math.max(0, yOfBytes(page, bytes)));
     const grey = `fill="${themeColor("--axis")}" fill-opacity="0.5"`;
     const reserved = Array.from({ length: width }, (_, i) => y(view.c.reserved_at(view.c.event_of_x(i))));
+    const line = `<path fill="none" stroke="${themeColor("--text")}" d="M${stepsPath(reserved, x)}"/>\n`;
     return {
         total: `<path ${grey} d="M${stepsPath(Array.from(curve, y), x)}V${plot.height}H0Z"/>\n`,
-        reserved:
-            view.facts.reserved_peak > 0
-                ? `<path fill="none" stroke="${themeColor("--text")}" d="M${stepsPath(reserved, x)}"/>\n`
-                : "",
+        reserved: view.facts.reserved_peak > 0 ? line : "",
     };
 }
 
@@ -194,25 +189,14 @@ async function idsInView(page) {
 /** @param {Page} page @returns {[id: string, text: string, title: string, save: () => Promise<void>][]} */
 function offers(page) {
     const text = (/** @type {string} */ body, /** @type {string} */ type) => new Blob([body], { type });
+    const csv = async () => saveBlob(page, await csvInView(page), "csv");
+    const folded = async () => saveBlob(page, text(foldedText(page), "text/plain"), "folded");
+    const svg = async () => saveBlob(page, text(svgText(page, await idsInView(page)), "image/svg+xml"), "svg");
+    const passing = "Those of the window that pass filter and search, with their stacks";
     return [
-        [
-            "save-csv",
-            "CSV of the allocations in view",
-            "Those of the window that pass filter and search, with their stacks",
-            async () => saveBlob(page, await csvInView(page), "csv"),
-        ],
-        [
-            "save-folded",
-            "Folded stacks of the tree",
-            "A line for each stack, as flame graphs want it",
-            async () => saveBlob(page, text(foldedText(page), "text/plain"), "folded"),
-        ],
-        [
-            "save-svg",
-            "SVG of the plot",
-            "As lines and areas, each with its name",
-            async () => saveBlob(page, text(svgText(page, await idsInView(page)), "image/svg+xml"), "svg"),
-        ],
+        ["save-csv", "CSV of the allocations in view", passing, csv],
+        ["save-folded", "Folded stacks of the tree", "A line for each stack, as flame graphs want it", folded],
+        ["save-svg", "SVG of the plot", "As lines and areas, each with its name", svg],
     ];
 }
 
@@ -220,7 +204,7 @@ function offers(page) {
 export function startExports(page) {
     const link = page.element("link", HTMLButtonElement);
     for (const [id, text, title, save] of offers(page)) {
-        const button = Object.assign(make("button", "", text), { id, title });
+        const button = make("button", "", text, { id, title });
         button.addEventListener("click", async () => {
             button.disabled = true;
             await save().finally(() => (button.disabled = false));

@@ -1,7 +1,7 @@
 // The filter: which allocations are stacked at all. Its fields become words of one grammar (layout/filter.h), which the
 // module understands; the address and the command line use the same words.
 import { change, emptyFilter, perPage } from "./state.js";
-import { formatBytes, formatCount, formatPlural } from "./text.js";
+import { dotted, formatBytes, formatCount, formatPlural } from "./text.js";
 import { Matcher, selectWords } from "./words.js";
 
 const FILTER_SLOT = 0;
@@ -102,14 +102,9 @@ function applyFilter(page) {
         return;
     }
     runs.matcher ??= new Matcher(session);
-    kept.done = selectWords(
-        view,
-        runs.matcher,
-        FILTER_SLOT,
-        words,
-        () => nth === runs.count,
-        (error) => finishFilter(page, error),
-    );
+    const isCurrent = () => nth === runs.count;
+    const done = (/** @type {string} */ error) => finishFilter(page, error);
+    kept.done = selectWords(view, runs.matcher, FILTER_SLOT, words, isCurrent, done);
 }
 
 /** Does the device have the stream and the pool that the filter names? @param {Page} page @param {PageFilter} filter */
@@ -130,10 +125,8 @@ export function setFilter(/** @type {Page} */ page, fields) {
 /** "12 of 1,014 allocations, 1.2 GiB of 7.3 GiB". @param {Page} page */
 export function keptText(page) {
     const { kept, view } = page;
-    return (
-        `${formatCount(kept.allocations)} of ${formatPlural(view.facts.allocations, "allocation")} \u00b7 ` +
-        `${formatBytes(kept.bytesAtPeak)} of ${formatBytes(view.facts.peak_bytes)}`
-    );
+    const count = `${formatCount(kept.allocations)} of ${formatPlural(view.facts.allocations, "allocation")}`;
+    return dotted(count, `${formatBytes(kept.bytesAtPeak)} of ${formatBytes(view.facts.peak_bytes)}`);
 }
 
 /** The filtered figures of a recording beside those of the whole, in a sentence. @param {Page} page */

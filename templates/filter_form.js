@@ -10,7 +10,7 @@ import {
     TEXT_FIELDS,
 } from "./filter.js";
 import { emptyFilter, perPage } from "./state.js";
-import { formatCount, setText } from "./text.js";
+import { formatCount, make, setText } from "./text.js";
 
 const filterUiOf = perPage((page) => ({
     menu: page.element("filter", HTMLDetailsElement),
@@ -45,10 +45,8 @@ function fillOptions(select, word, count, name) {
         ...Array.from({ length: Math.min(count, OPTIONS_MOST) }, (_, i) => new Option(name(i), String(i))),
     );
     if (count <= OPTIONS_MOST) return;
-    const rest = formatCount(count - OPTIONS_MOST);
-    const more = new Option(`${rest} more: type ${word}:${OPTIONS_MOST} into the words`, "-2");
-    more.disabled = true;
-    select.append(more);
+    const more = `${formatCount(count - OPTIONS_MOST)} more: type ${word}:${OPTIONS_MOST} into the words`;
+    select.append(make("option", "", more, { value: "-2", disabled: true }));
 }
 
 /** Fills the menus with the device's streams and pools. @param {Page} page */

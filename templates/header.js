@@ -23,6 +23,7 @@ import {
     addFact,
     askedText,
     deviceName,
+    dotted,
     formatBytes,
     formatCount,
     formatExactBytes,
@@ -55,29 +56,22 @@ export const ALL = "all";
 
 /** @param {HTMLButtonElement} button @param {string} name @param {string} value @param {string} more */
 function fillFigure(button, name, value, more) {
-    button.replaceChildren(make("span", "figure-name", name), make("b", "", value));
-    if (more) button.append(make("span", "figure-more", more));
+    const parts = [make("span", "figure-name", name), make("b", "", value)];
+    button.replaceChildren(...parts, more ? make("span", "figure-more", more) : "");
 }
 
 function drawFigures(/** @type {Page} */ page) {
     const { view } = page;
     const ui = uiOf(page);
-    fillFigure(
-        ui.peak,
-        "Peak",
-        formatBytes(view.facts.peak_bytes),
-        view.facts.events ? momentText(page, view.facts.peak_event) : "",
-    );
-    ui.peak.title =
-        `${formatExactBytes(view.facts.peak_bytes)} in ` +
-        `${formatPlural(view.facts.live_at_peak, allocationWord(page))}. Go to the peak (p)`;
+    const { events, live_at_peak, ooms, peak_bytes, peak_event, reserved_peak } = view.facts;
+    fillFigure(ui.peak, "Peak", formatBytes(peak_bytes), events ? momentText(page, peak_event) : "");
+    const many = formatPlural(live_at_peak, allocationWord(page));
+    ui.peak.title = `${formatExactBytes(peak_bytes)} in ${many}. Go to the peak (p)`;
     // A memory timeline has nothing about the allocator.
-    ui.reserved.hidden = view.facts.reserved_peak === 0;
-    fillFigure(ui.reserved, "Reserved", formatBytes(view.facts.reserved_peak), "");
-    ui.reserved.title =
-        `The allocator held ${formatExactBytes(view.facts.reserved_peak)} of the device at most. Show the ` +
-        "whole run";
-    const ooms = view.facts.ooms;
+    ui.reserved.hidden = reserved_peak === 0;
+    fillFigure(ui.reserved, "Reserved", formatBytes(reserved_peak), "");
+    const held = `The allocator held ${formatExactBytes(reserved_peak)} of the device at most`;
+    ui.reserved.title = `${held}. Show the whole run`;
     ui.oom.hidden = ooms === 0;
     if (ooms) ui.oom.title = `${oomMarker(page, 0).title}. Go there (o)`;
     if (ooms === 0) return;
@@ -131,17 +125,14 @@ export function openTrust(/** @type {Page} */ page) {
     const { meta, session } = page;
     const ui = uiOf(page);
     const notes = shownDiagnostics(page);
-    const list = make("ul", "notes");
-    for (const { code, message } of notes) {
-        list.append(make("li", "", message, " ", make("code", "", code)));
-    }
-    const parts = [notes.length ? list : make("p", "", "Complete: events and final state agree.")];
+    const items = notes.map(({ code, message }) => make("li", "", message, " ", make("code", "", code)));
+    const calm = make("p", "", "Complete: events and final state agree.");
     const facts = make("dl", "facts");
     addFact(facts, "File", String(meta.file ?? ""));
     addFact(facts, meta.fingerprint ? "Fingerprint" : "SHA-256", String(meta.fingerprint ?? meta.sha256 ?? ""));
     addFact(facts, "Made by", `Strata ${String(meta.version ?? "")}`);
     addFact(facts, "Allocator", settingsText(session.string(session.facts.settings)));
-    ui.trustBody.replaceChildren(...parts, facts);
+    ui.trustBody.replaceChildren(notes.length ? make("ul", "notes", ...items) : calm, facts);
     ui.trustDialog.showModal();
 }
 
@@ -168,10 +159,8 @@ function drawSearch(/** @type {Page} */ page) {
     const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)}`;
     ui.search.placeholder = ui.search.dataset.goTo ? GO_TO_HINT : SEARCH_HINT;
     setText(ui.found, searching ? text : moment ? `${moment.go ? "Enter: go to " : ""}${moment.name}` : "");
-    ui.found.title = searching
-        ? error ||
-          `${formatPlural(result.allocations, "allocation")}, ${formatExactBytes(result.bytesAtPeak)} at the peak`
-        : "";
+    const exact = `${formatPlural(result.allocations, "allocation")}, ${formatExactBytes(result.bytesAtPeak)} at the peak`;
+    ui.found.title = searching ? error || exact : "";
     ui.found.classList.toggle("found-wrong", error !== "");
 }
 
@@ -181,14 +170,10 @@ function drawOrigin(page) {
     const kinds = ["", "Kineto trace", "memory timeline", "log: levels, not allocations", "series"];
     const rank = session.facts.rank;
     const name = session.string(session.devices[state.device].name);
-    const text = [rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind] ?? "", name]
-        .filter(Boolean)
-        .join(" \u00b7 ");
+    const text = dotted(rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind], name);
     const origin = page.element("origin", HTMLParagraphElement);
     setText(origin, text);
-    origin.title = capacityBytes(page)
-        ? `${text ? `${text} \u00b7 ` : ""}capacity ${formatBytes(capacityBytes(page))}`
-        : text;
+    origin.title = dotted(text, capacityBytes(page) ? `capacity ${formatBytes(capacityBytes(page))}` : "");
     origin.hidden = text === "";
 }
 
@@ -227,22 +212,15 @@ export function drawHeader(/** @type {Page} */ page) {
 function emptyReason(page) {
     const { session, state, view } = page;
     const other = Array.from({ length: session.facts.devices }, (_, i) => i).find((i) => session.devices[i].events > 1);
-    const elsewhere =
-        other === undefined || other === state.device
-            ? ""
-            : ` Device ${deviceName(session.devices[other].ordinal)} has a history of ` +
-              `${formatPlural(session.devices[other].events, "event")}.`;
-    const hint = " Call torch.cuda.memory._record_memory_history() before what you want to see.";
+    const { ordinal, events } = session.devices[other ?? state.device];
+    const history = ` Device ${deviceName(ordinal)} has a history of ${formatPlural(events, "event")}.`;
+    const elsewhere = other === undefined || other === state.device ? "" : history;
+    const hint = elsewhere || " Call torch.cuda.memory._record_memory_history() before what you want to see.";
+    const none = "so there is no timeline: the picture is the state";
     if (view.facts.events === 0)
-        return (
-            "No history was recorded for this device, so there is no timeline: the picture is the state when " +
-            `the snapshot was taken.${elsewhere || hint}`
-        );
+        return `No history was recorded for this device, ${none} when the snapshot was taken.${hint}`;
     if (view.facts.events === 1 && session.facts.has_allocations)
-        return (
-            "The recording of this device has a single event, so there is no timeline: the picture is the " +
-            `state before and after it.${elsewhere || hint}`
-        );
+        return `The recording of this device has a single event, ${none} before and after it.${hint}`;
     if (view.facts.allocations === 0) return `Nothing was allocated on this device while it was recorded.${elsewhere}`;
     return "";
 }
@@ -280,10 +258,9 @@ export function drawDrawn(/** @type {Page} */ page) {
     const above = plotOf(page).bottom ? ` \u00b7 from ${formatBytes(plotOf(page).bottom)} up` : "";
     setText(ui.drawn, `${formatPlural(drawn + merged, allocationWord(page))} shown${short}${above}`);
     const bands = view.facts.allocations;
-    const all =
-        typeof meta.allocations === "number"
-            ? `${formatPlural(bands, "band")} of ${formatPlural(meta.allocations, "allocation")}`
-            : formatPlural(bands, "allocation");
+    const of = typeof meta.allocations === "number" ? meta.allocations : null;
+    const own = formatPlural(bands, of === null ? "allocation" : "band");
+    const all = of === null ? own : `${own} of ${formatPlural(of, "allocation")}`;
     const filter = kept.active ? " The filter hides the others." : "";
     ui.drawn.title =
         `${formatCount(drawn)} with bands of their own, ${formatCount(merged)} in exact ` +

@@ -144,12 +144,8 @@ function keyMiddle(page) {
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands(/** @type {Page} */ page) {
     const ui = uiOf(page);
-    const app = page.element("app", HTMLDivElement);
-    const buttons = [
-        ...app.querySelectorAll(
-            "button:not([hidden], .tabs *, .who-forms *, .figure, .frames *, .grip), [id^=filter-open]",
-        ),
-    ].filter(
+    const which = "button:not([hidden], .tabs *, .who-forms *, .figure, .frames *, .grip), [id^=filter-open]";
+    const buttons = Array.from(page.element("app", HTMLDivElement).querySelectorAll(which)).filter(
         (button) =>
             button instanceof HTMLElement &&
             (button.offsetParent !== null || button.closest(".menu, .card") !== null) &&
@@ -190,27 +186,21 @@ function commands(/** @type {Page} */ page) {
 /** @param {Page} page @param {KeyboardEvent} event */
 export function pressKey(page, event) {
     const target = event.target instanceof Element ? event.target : document.body;
-    if (
-        (event.ctrlKey || event.metaKey) &&
-        event.key.toLowerCase() === "k" &&
-        !document.querySelector("dialog[open]")
-    ) {
+    const control = event.ctrlKey || event.metaKey;
+    if (control && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
         event.preventDefault();
-        openPalette(page, commands(page), (words) => ({
-            name: `Search for “${words}”`,
-            key: "/",
-            act: () => searchFor(page, words),
-        }));
-        return;
+        const last = (/** @type {string} */ words) => {
+            return { name: `Search for “${words}”`, key: "/", act: () => searchFor(page, words) };
+        };
+        return openPalette(page, commands(page), last);
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;
+    if (control || event.altKey || target.closest("dialog, input, select, textarea")) return;
     // On a button, Enter presses the button.
     if (event.key === "Enter" && target !== plotOf(page).box && target !== document.body) return;
     const shifted = event.shiftKey ? { Comma: -1, Period: 1 }[event.code] : undefined;
     if (shifted) {
         event.preventDefault();
-        stretchRange(page, shifted);
-        return;
+        return stretchRange(page, shifted);
     }
     // In something that scrolls, arrows scroll.
     if (event.key in arrowKeys && target.closest(".scroll")) return;

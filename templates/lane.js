@@ -6,7 +6,7 @@ import { comparedRanges } from "./ends.js";
 import { drawMemoryLane, hasLaneRoom, memoryLaneHeight } from "./memory_lane.js";
 import { askLayers, askParts, once } from "./questions.js";
 import { axisNumber, axisOfEvent, change, clockShift, isDark, perPage, wholeRange } from "./state.js";
-import { formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
+import { dotted, formatBytes, formatCount, formatDuration, formatPlural, setAll, setText } from "./text.js";
 
 const LANE_ROW = 18;
 
@@ -125,14 +125,8 @@ function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
             const [left, right] = [Math.max(part.from, from), Math.min(part.to, to)].map((event) =>
                 xOfAxis(page, pane.axisOf(event) + shift, pane),
             );
-            return {
-                phase: NO_PHASE,
-                row,
-                from: Math.max(0, left),
-                to: Math.min(pane.width, right),
-                name: part.name,
-                part,
-            };
+            const { name } = part;
+            return { phase: NO_PHASE, row, from: Math.max(0, left), to: Math.min(pane.width, right), name, part };
         })
         .filter((mark) => mark.to > mark.from);
 }
@@ -201,11 +195,9 @@ function placeFold(page, top) {
     fold.hidden = internals === 0 || lane.height === lane.inset;
     if (fold.hidden) return;
     setText(fold, `${state.internals ? "\u2212" : "+"}${formatCount(internals)}`);
-    fold.title =
-        `${state.internals ? "Hide" : "Show"} ${formatPlural(internals, "internal phase")}, such as the ` +
-        "compiler's timers";
-    fold.setAttribute("aria-label", fold.title);
-    fold.setAttribute("aria-pressed", String(state.internals));
+    const verb = state.internals ? "Hide" : "Show";
+    const title = `${verb} ${formatPlural(internals, "internal phase")}, such as the compiler's timers`;
+    setAll(fold, { title, "aria-label": title, "aria-pressed": state.internals });
     fold.style.top = `${gutterOf(page).top + top + 3}px`;
 }
 
@@ -243,30 +235,22 @@ function phaseRange(page, phase, shown) {
 /** A phase in words. @param {Page} page @param {PhaseMark} mark @param {View} [shown] */
 export function phaseLines(page, { phase, part }, shown = page.view) {
     const { c, facts } = shown;
+    const eventsText = (/** @type {number} */ events, /** @type {number} */ peak) =>
+        dotted(formatPlural(events, "event"), `highest ${formatBytes(peak)}`);
     if (part) {
-        const time = facts.has_time
-            ? `${formatDuration(c.event_us(part.to) - c.event_us(Math.max(0, part.from)))} \u00b7 `
-            : "";
-        return {
-            when: `${time}inferred from what ran`,
-            events:
-                `${formatPlural(part.to - part.from, "event")} \u00b7 highest ` +
-                `${formatBytes(c.live_at(c.peak_in(part.from, part.to)))}`,
-        };
+        const us = c.event_us(part.to) - c.event_us(Math.max(0, part.from));
+        const when = dotted(facts.has_time ? formatDuration(us) : "", "inferred from what ran");
+        return { when, events: eventsText(part.to - part.from, c.live_at(c.peak_in(part.from, part.to))) };
     }
     const { start_us: start, end_us: end } = c.phase(phase);
     const shift = clockShift(page, shown);
     const first = Math.max(0, c.event_at_us(start) + 1);
     const last = end < 0 ? facts.events : c.event_at_us(end) + 1;
     const peak = c.live_at(last > first ? c.peak_in(first, last) : first - 1);
-    return {
-        when:
-            end < 0
-                ? `from ${formatDuration(start - shift)} on; its end was not recorded`
-                : `${formatDuration(end - start)}, from ${formatDuration(start - shift)} to ` +
-                  `${formatDuration(end - shift)}`,
-        events: `${formatPlural(last - first, "event")} \u00b7 highest ${formatBytes(peak)}`,
-    };
+    const from = `from ${formatDuration(start - shift)}`;
+    const whole = `${formatDuration(end - start)}, ${from} to ${formatDuration(end - shift)}`;
+    const when = end < 0 ? `${from} on; its end was not recorded` : whole;
+    return { when, events: eventsText(last - first, peak) };
 }
 
 /** A click on a phase selects its range. @param {Page} page @param {PhaseMark} mark @param {View} [shown] */

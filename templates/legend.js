@@ -25,9 +25,7 @@ export const legendOf = perPage((page) => page.element("legend", HTMLUListElemen
 
 /** @param {string} text @param {string} color @param {string} [title] */
 function legendItem(text, color, title) {
-    const item = make("li", "", makeSwatch(color), text);
-    if (title) item.title = title;
-    return item;
+    return make("li", "", makeSwatch(color), text, { title });
 }
 
 /** @param {Page} page @param {number} by @param {number} key */
@@ -45,22 +43,16 @@ export function groupColor(page, by, key) {
  * @param {Page} page @param {number} by @param {(value: number) => string} format */
 function scaleItem(page, by, format) {
     const item = make("li", "legend-scale");
-    const second =
-        Array.from({ length: SCALE_STEPS }, (_, key) => page.view.c.key_from(by, key)).find(
-            (value, key) => key > 0 && value > 0,
-        ) ?? 0;
-    const below = `below ${format(second)}`;
-    for (let key = 0; key < SCALE_STEPS; key++) {
-        const from = page.view.c.key_from(by, key);
+    const begins = Array.from({ length: SCALE_STEPS }, (_, key) => page.view.c.key_from(by, key));
+    const below = `below ${format(begins.find((value, key) => key > 0 && value > 0) ?? 0)}`;
+    for (const [key, from] of begins.entries()) {
         // A short recording does not use all of them.
         if (key > 0 && from === 0) continue;
-        const step = make("span", "legend-step");
         const swatch = make("i");
         swatch.style.background = keyColor(page, by, key);
-        step.append(swatch);
-        if (key % 5 === 0) step.append(make("b", "", key === 0 ? below : format(from)));
-        step.title = key === 0 ? below : `from ${format(from)}`;
-        item.append(step);
+        const words = key === 0 ? below : format(from);
+        const name = key % 5 === 0 ? make("b", "", words) : "";
+        item.append(make("span", "legend-step", swatch, name, { title: key === 0 ? below : `from ${words}` }));
     }
     return item;
 }
@@ -122,26 +114,18 @@ function namedItems(/** @type {Page} */ page, by, names) {
 
 function colorItems(/** @type {Page} */ page) {
     const { session, state, view } = page;
-    const numbers = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
+    const streams = () => Array.from({ length: view.facts.streams }, (_, i) => `stream ${streamText(page, i)}`);
+    const pools = () => Array.from({ length: view.facts.pools }, (_, i) => poolName(page, i));
+    const named = (/** @type {string} */ pool) => (pool.startsWith("(") ? `pool ${pool}` : `${pool} pool`);
     switch (state.colorBy) {
         case "size":
             return [scaleItem(page, 1, formatBytes)];
         case "age":
             return [scaleItem(page, 2, (events) => formatPlural(events, "event"))];
         case "stream":
-            return namedItems(
-                page,
-                3,
-                numbers(view.facts.streams).map((i) => `stream ${streamText(page, i)}`),
-            );
+            return namedItems(page, 3, streams());
         case "pool":
-            return namedItems(
-                page,
-                4,
-                numbers(view.facts.pools).map((i) =>
-                    poolName(page, i).startsWith("(") ? `pool ${poolName(page, i)}` : `${poolName(page, i)} pool`,
-                ),
-            );
+            return namedItems(page, 4, pools().map(named));
         case "category":
             return namedItems(page, 5, session.categoryNames());
         default:
@@ -151,9 +135,7 @@ function colorItems(/** @type {Page} */ page) {
 
 /** @param {string} kind @param {string} text @param {string} title */
 function patternItem(kind, text, title) {
-    const item = make("li", "legend-key", make("i", `key-${kind}`), text);
-    item.title = title;
-    return item;
+    return make("li", "legend-key", make("i", `key-${kind}`), text, { title });
 }
 
 /** Lines and patterns that this recording can show. @param {Page} page */
@@ -163,18 +145,10 @@ function patternItems(page) {
     if (view.facts.reserved_peak > 0) items.push(patternItem("line", "reserved", "What PyTorch holds of the GPU"));
     if (capacityBytes(page) > 0)
         items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes(page))}`, "Memory of the GPU"));
-    if (view.facts.preexisting > 0)
-        items.push(
-            patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"),
-        );
-    if (view.facts.pending > 0)
-        items.push(
-            patternItem(
-                "hatch",
-                "freed, waits for another stream",
-                "Its memory cannot be used again until that stream is done",
-            ),
-        );
+    const older = "Allocated before the recording began: paler, with dots";
+    if (view.facts.preexisting > 0) items.push(patternItem("dots", "older than the recording", older));
+    const waits = "Its memory cannot be used again until that stream is done";
+    if (view.facts.pending > 0) items.push(patternItem("hatch", "freed, waits for another stream", waits));
     return items;
 }
 
@@ -197,12 +171,8 @@ export function drawAlsoShown(page) {
     );
     const { text } = tableFigures(Math.max(0, ...shown.map(({ bytes }) => bytes)));
     const items = shown.map(({ site, bytes, of_free }) => {
-        const item = make("span");
-        item.append(
-            makeSwatch(view.siteColor(site, isDark(page))),
-            `${session.siteText(site)}${of_free ? PARTS[OF_FREE] : ""} ${text(bytes)}`,
-        );
-        return item;
+        const name = `${session.siteText(site)}${of_free ? PARTS[OF_FREE] : ""} ${text(bytes)}`;
+        return make("span", "", makeSwatch(view.siteColor(site, isDark(page))), name);
     });
     also.replaceChildren(
         items.length

@@ -113,11 +113,8 @@ export async function inflatePieces(session, report) {
             await turn();
             if (next === count) return;
             report(next / count);
-            const piece = session.c.piece(next++);
-            await inflateInto(
-                session.bytes(piece.packed, piece.packed_nbytes),
-                session.bytes(piece.target, piece.raw_nbytes),
-            );
+            const { packed, packed_nbytes, target, raw_nbytes } = session.c.piece(next++);
+            await inflateInto(session.bytes(packed, packed_nbytes), session.bytes(target, raw_nbytes));
         }
     };
     await Promise.all(Array.from({ length: 4 }, work)).catch(() => {
@@ -143,16 +140,13 @@ export async function loadSession(module, payload, report) {
     const session = new Session(module);
     await loadPayload(session, payload, (done) => report("Reading the data", 0.02 + done * 0.38));
     await inflatePieces(session, (done) => report("Unpacking", 0.4 + done * 0.4));
-    await inSteps(
-        () => session.c.unpack(),
-        (done) => report("Arranging the allocations", 0.8 + done * 0.08),
-    );
+    const arranged = (/** @type {number} */ done) => report("Arranging the allocations", 0.8 + done * 0.08);
+    await inSteps(() => session.c.unpack(), arranged);
     session.start();
-    if (session.facts.devices > 0)
-        await inSteps(
-            () => session.c.prepare(0),
-            (done) => report(`Reading ${formatPlural(session.devices[0].events, "event")}`, 0.88 + done * 0.07),
-        );
+    const [first] = session.devices;
+    const events = formatPlural(first?.events ?? 0, "event");
+    const read = (/** @type {number} */ done) => report(`Reading ${events}`, 0.88 + done * 0.07);
+    if (first) await inSteps(() => session.c.prepare(0), read);
     return session;
 }
 

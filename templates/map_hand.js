@@ -5,6 +5,7 @@ import { holeNow, mapOf, scrolled, tipRows } from "./map_view.js";
 import { say } from "./spoken.js";
 import { makeSplitter } from "./splitter.js";
 import { change, flush, heldMoment, invalidate, MAP, MAP_ORDERS, OVERLAY, perPage } from "./state.js";
+import { consume } from "./text.js";
 
 const MAP_MARKS = MAP | OVERLAY;
 
@@ -24,12 +25,9 @@ function pointAt(page, event) {
 function pick(page, x, y) {
     const { view } = page;
     if (!mapOf(page).laid || x < 0 || y < 0) return -1;
-    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(
-        view.handle,
-        Math.floor(x),
-        Math.floor(y),
-    );
-    return place === 0 ? -1 : view.c.map_pick(Math.floor(x), Math.floor(y)).block;
+    const at = [Math.floor(x), Math.floor(y)];
+    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(view.handle, ...at);
+    return place === 0 ? -1 : view.c.map_pick(at[0], at[1]).block;
 }
 
 /**
@@ -89,12 +87,10 @@ function goToBlock(page, block) {
     if (!map.laid || block < 0 || block >= map.laid.blocks) return;
     map.block = block;
     map.pointer = null;
-    say(
-        page,
-        tipRows(page, block)
-            .map(({ childNodes }) => Array.from(childNodes, (node) => node.textContent).join(" "))
-            .join(", "),
+    const words = tipRows(page, block).map(({ childNodes }) =>
+        Array.from(childNodes, (node) => node.textContent).join(" "),
     );
+    say(page, words.join(", "));
     const y = page.view.c.map_place(block, 0).y / plotOf(page).ratio;
     if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
     else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight)
@@ -134,8 +130,7 @@ const keysOf = perPage(
 function pressMapKey(page, event) {
     const keys = keysOf(page);
     if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
     keys[event.key]();
 }
 

@@ -9,7 +9,7 @@ import { searchOf } from "./search.js";
 import { floats } from "./session.js";
 import { replayOnce, replaysOf } from "./replay.js";
 import { COLORINGS, heldMoment, isDark, MAP_ORDERS, momentText, perPage } from "./state.js";
-import { formatBytes, formatPlural, make, makeSwatch, setText } from "./text.js";
+import { dotted, formatBytes, formatPlural, make, makeSwatch, setText } from "./text.js";
 
 const LABEL_LEAST = 52;
 
@@ -86,35 +86,24 @@ function layOut(page) {
     map.picture.style.left = `${GUTTER.left}px`;
     const gap = view.c.gap(event);
     const largest = view.c.next_hole(-1);
-    setText(
-        map.about,
-        [
-            momentText(page, event),
-            formatPlural(map.laid.segments, "segment"),
-            `reserved ${formatBytes(gap.reserved_bytes)}`,
-            `in use ${formatBytes(gap.live_bytes)}`,
-            largest < 0
-                ? "no holes"
-                : `${formatPlural(view.c.hole(largest).after_count + 1, "hole")}, the largest ` +
-                  formatBytes(view.c.hole(largest).bytes),
-            gap.empty_segments > 0 ? `empty segments ${formatBytes(gap.empty_segments)}` : "",
-        ]
-            .filter(Boolean)
-            .join(" \u00b7 "),
+    const hole = largest < 0 ? null : view.c.hole(largest);
+    const holes = hole && `${formatPlural(hole.after_count + 1, "hole")}, the largest ${formatBytes(hole.bytes)}`;
+    const about = dotted(
+        momentText(page, event),
+        formatPlural(map.laid.segments, "segment"),
+        `reserved ${formatBytes(gap.reserved_bytes)}`,
+        `in use ${formatBytes(gap.live_bytes)}`,
+        holes ?? "no holes",
+        gap.empty_segments > 0 ? `empty segments ${formatBytes(gap.empty_segments)}` : "",
     );
-    const outside = map.laid.outside
-        ? `${formatPlural(map.laid.outside, "allocation")} (${formatBytes(map.laid.outside_bytes)}) lie ` +
-          "outside of all segments. "
-        : "";
-    setText(
-        map.note,
-        outside +
-            (gap.exact || !map.laid.segments
-                ? ""
-                : replays.under === state.device
-                  ? "Sizes of blocks are being looked up."
-                  : "Some blocks may be up to 1 MiB larger than drawn: the recording does not say."),
-    );
+    setText(map.about, about);
+    const { outside, outside_bytes, segments } = map.laid;
+    const strays = `${formatPlural(outside, "allocation")} (${formatBytes(outside_bytes)}) lie outside of all segments. `;
+    const sizes =
+        replays.under === state.device
+            ? "Sizes of blocks are being looked up."
+            : "Some blocks may be up to 1 MiB larger than drawn: the recording does not say.";
+    setText(map.note, (outside ? strays : "") + (gap.exact || !segments ? "" : sizes));
     map.note.hidden = map.note.textContent === "";
 }
 
@@ -146,13 +135,8 @@ function drawPicture(/** @type {Page} */ page) {
 function groupText(page, group) {
     const name = poolName(page, group.pool);
     const pool = name === "default" || name === "unknown" ? "default pool" : `private pool ${name}`;
-    return [
-        pool,
-        page.view.facts.streams > 1 ? `stream ${streamText(page, group.stream)}` : "",
-        group.small ? "up to 1 MiB" : "above 1 MiB",
-    ]
-        .filter(Boolean)
-        .join(" \u00b7 ");
+    const stream = page.view.facts.streams > 1 ? `stream ${streamText(page, group.stream)}` : "";
+    return dotted(pool, stream, group.small ? "up to 1 MiB" : "above 1 MiB");
 }
 
 /** Headings of the groups and labels of the rows, in CSS pixels.
@@ -287,16 +271,11 @@ export function tipRows(page, block) {
     const cell = view.c.map_cell(block);
     view.c.gap(mapOf(page).event);
     const hole = cell.allocation < 0 ? view.c.hole(block) : null;
-    const head = make("p", "tip-head", formatBytes(cell.bytes));
     const what = !hole ? "of a segment" : hole.blocks ? "hole in a segment" : "free: an empty segment";
-    head.append(make("span", "tip-share", `${what} of ${formatBytes(cell.segment_bytes)}`));
-    const place = [
-        addressText(cell),
-        cell.expandable ? "expandable segment" : "",
-        cell.segment_birth < 0 ? "" : `segment since ${momentText(page, cell.segment_birth)}`,
-    ]
-        .filter(Boolean)
-        .join(" \u00b7 ");
+    const share = make("span", "tip-share", `${what} of ${formatBytes(cell.segment_bytes)}`);
+    const head = make("p", "tip-head", formatBytes(cell.bytes), share);
+    const since = cell.segment_birth < 0 ? "" : `segment since ${momentText(page, cell.segment_birth)}`;
+    const place = dotted(addressText(cell), cell.expandable ? "expandable segment" : "", since);
     if (hole) {
         const kept = hole.blocks
             ? `Kept by ${formatPlural(hole.blocks, "block")}, ${formatBytes(hole.used_bytes)}: ` +
@@ -309,19 +288,11 @@ export function tipRows(page, block) {
     }
     const allocation = view.c.allocation(cell.allocation);
     const site = view.c.stack_site(allocation.stack);
-    const line = make("p", "tip-row");
-    line.append(makeSwatch(view.siteColor(site, isDark(page))), make("span", "tip-site", session.siteText(site)));
-    const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} requested \u00b7 `;
-    return [
-        head,
-        line,
-        make(
-            "p",
-            "",
-            `${requested}${cell.state === 2 ? "freed, waits for another stream" : lifetimeText(page, allocation)}`,
-        ),
-        make("p", "tip-dim", place),
-    ];
+    const swatch = makeSwatch(view.siteColor(site, isDark(page)));
+    const line = make("p", "tip-row", swatch, make("span", "tip-site", session.siteText(site)));
+    const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} requested`;
+    const lived = cell.state === 2 ? "freed, waits for another stream" : lifetimeText(page, allocation);
+    return [head, line, make("p", "", dotted(requested, lived)), make("p", "tip-dim", place)];
 }
 
 function showTip(/** @type {Page} */ page) {

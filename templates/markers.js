@@ -2,7 +2,7 @@
 // that never touch.
 import { context2d, gutterOf, middleOfEvent, plotOf, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
 import { momentText, timedDevices } from "./state.js";
-import { askedText, formatBytes, formatExactBytes, make } from "./text.js";
+import { askedText, formatBytes, formatExactBytes, makeButton } from "./text.js";
 
 /** @param {Page} page @param {number} i @param {View} [shown] */
 export function oomMarker(page, i, shown = page.view) {
@@ -124,11 +124,9 @@ export function placeMarkers(page, pane) {
             const place = markerPlace(taken, mark.x, half, pane.width);
             if (place === null) continue;
             taken.push({ from: place - half, to: place + half, x: mark.x });
-            const button = make("button", `marker marker-${mark.kind}`, text);
-            button.title = mark.title;
-            button.tabIndex = -1;
+            const more = { title: mark.title, tabIndex: -1 };
+            const button = makeButton(`marker marker-${mark.kind}`, text, () => pane.go(mark.event), more);
             button.style.left = `${gutterOf(page).left + place}px`;
-            button.addEventListener("click", () => pane.go(mark.event));
             pane.markers.append(button);
             break;
         }

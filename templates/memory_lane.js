@@ -5,7 +5,7 @@ import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { floats } from "./session.js";
 import { makeSplitter } from "./splitter.js";
 import { change, momentText, perPage } from "./state.js";
-import { formatBytes, formatPlural, make } from "./text.js";
+import { dotted, formatBytes, formatPlural, make } from "./text.js";
 
 const HEIGHT = 46;
 
@@ -211,13 +211,7 @@ export function startLaneSplitter(/** @type {Page} */ page) {
 /** Is a point of the timeline in the lane? @param {Page} page @param {{x: number, y: number}} point */
 export function inMemoryLane(page, { x, y }) {
     const plot = plotOf(page);
-    return (
-        memoryLaneHeight(page) > 0 &&
-        x >= 0 &&
-        x < plot.width &&
-        y >= plot.height &&
-        y < plot.height + memoryLaneHeight(page)
-    );
+    return x >= 0 && x < plot.width && y >= plot.height && y < plot.height + memoryLaneHeight(page);
 }
 
 /** The lane's text at a point. @param {Page} page @param {{x: number, y: number}} point */
@@ -230,42 +224,25 @@ export function memoryLaneTip(page, { x }) {
         ? [make("p", "", `${formatBytes(columns.host[column])} of the host's memory`)]
         : [];
     if (!deviceHeight(page)) return [...host, make("p", "tip-dim", momentText(page, event))];
-    const head = make("p", "tip-head", formatBytes(columns.unused[column]));
-    head.append(make("span", "tip-share", "reserved and not in use"));
-    const largest =
-        columns.largest[column] >= 0 ? `largest free block ${formatBytes(columns.largest[column])} \u00b7 ` : "";
-    const calls = columns.calls[column] ? `${formatPlural(columns.calls[column], "call")} of the driver \u00b7 ` : "";
-    const near = allReleases(page)
-        .filter((group) => Math.abs(xOfEvent(page, endOf(group)) - x) < 6)
-        .slice(0, 3);
-    const marks = near.map((group) =>
-        make(
-            "p",
-            "",
-            `${CAUSES[group.cause] ?? CAUSES[3]}: ${formatBytes(group.bytes)} in ` +
-                `${formatPlural(group.count, "call")}${group.out_of_memory ? "; it was not enough" : ""}` +
-                `${group.stack ? `, ${view.stackSite(group.stack)}` : ""}.`,
-        ),
-    );
-    return [
-        head,
-        make("p", "", `${largest}${formatPlural(columns.segments[column], "segment")}`),
-        ...marks,
-        ...host,
-        make("p", "tip-dim", `${calls}${momentText(page, event)}`),
-    ];
+    const share = make("span", "tip-share", "reserved and not in use");
+    const head = make("p", "tip-head", formatBytes(columns.unused[column]), share);
+    const largest = columns.largest[column] >= 0 ? `largest free block ${formatBytes(columns.largest[column])}` : "";
+    const calls = columns.calls[column] ? `${formatPlural(columns.calls[column], "call")} of the driver` : "";
+    const near = allReleases(page).filter((group) => Math.abs(xOfEvent(page, endOf(group)) - x) < 6);
+    const marks = near.slice(0, 3).map(({ cause, bytes, count, out_of_memory, stack }) => {
+        const what = `${CAUSES[cause] ?? CAUSES[3]}: ${formatBytes(bytes)} in ${formatPlural(count, "call")}`;
+        const by = stack ? `, ${view.stackSite(stack)}` : "";
+        return make("p", "", `${what}${out_of_memory ? "; it was not enough" : ""}${by}.`);
+    });
+    const segments = make("p", "", dotted(largest, formatPlural(columns.segments[column], "segment")));
+    return [head, segments, ...marks, ...host, make("p", "tip-dim", dotted(calls, momentText(page, event)))];
 }
 
 /** For scripts: the columns' figures. @param {Page} page */
 export function laneFigures(page) {
-    const columns = columnsOf(page);
+    const { unused, largest, segments, calls, host } = columnsOf(page);
+    const figures = Object.entries({ unused, largestHole: largest, segments, calls, host });
     return memoryLaneHeight(page) === 0
         ? null
-        : {
-              unused: [...columns.unused],
-              largestHole: [...columns.largest],
-              segments: [...columns.segments],
-              calls: [...columns.calls],
-              host: [...columns.host],
-          };
+        : Object.fromEntries(figures.map(([name, values]) => [name, [...values]]));
 }

@@ -1,4 +1,6 @@
 // Menus of the header and the toolbar. One is open at a time; Escape, a click elsewhere and a choice close it.
+import { consume } from "./text.js";
+
 /** @param {HTMLDetailsElement} menu */
 function startMenu(menu) {
     const summary = /** @type {HTMLElement} */ (menu.querySelector("summary"));
@@ -15,8 +17,7 @@ function startMenu(menu) {
             const at = items.findIndex((item) => item === document.activeElement);
             /** @type {HTMLElement} */ (items[(at + by + items.length) % items.length]).focus();
         } else return;
-        event.preventDefault();
-        event.stopPropagation();
+        consume(event);
     });
     menu.querySelector(".menu-list")?.addEventListener("click", (event) => {
         // The menu stays open to show that the link was copied.

@@ -123,15 +123,8 @@ function minimapDown(page, event) {
     event.preventDefault();
     const x = minimapPointerX(page, event);
     const mode = minimapMode(page, x);
-    const grip =
-        mode === "move"
-            ? minimapAxis(page, x) - state.from
-            : mode === "from"
-              ? state.to
-              : mode === "to"
-                ? state.from
-                : minimapAxis(page, x);
-    minimap.drag = { mode, grip };
+    const at = minimapAxis(page, x);
+    minimap.drag = { mode, grip: { move: at - state.from, from: state.to, to: state.from, new: at }[mode] };
     minimap.box.setPointerCapture(event.pointerId);
 }
 

@@ -40,9 +40,9 @@ function lackText(page, { size }, { lacking_bytes }) {
 
 /** @param {string} kind @param {number} bytes @param {number} whole @param {string} label */
 function barPart(kind, bytes, whole, label) {
-    const part = make("span", `part part-${kind}`, kind === "live" && bytes / whole > 0.2 ? label : "");
+    const text = kind === "live" && bytes / whole > 0.2 ? label : "";
+    const part = make("span", `part part-${kind}`, text, { title: `${label}: ${formatExactBytes(bytes)}` });
     part.style.flexGrow = String(bytes / whole);
-    part.title = `${label}: ${formatExactBytes(bytes)}`;
     return part;
 }
 
@@ -62,11 +62,8 @@ export function shareBar(whole, parts) {
 }
 
 /** @param {record_oom_state} found @param {number} free @param {number} capacity */
-function deviceBar(
-    { live_bytes: live, unused_bytes: unused, reserved_bytes, free_blocks_known, free_blocks },
-    free,
-    capacity,
-) {
+function deviceBar(found, free, capacity) {
+    const { live_bytes: live, unused_bytes: unused, reserved_bytes, free_blocks_known, free_blocks } = found;
     const other = Math.max(0, capacity - reserved_bytes - free);
     return shareBar(live + unused + free + other, [
         ["live", live, "in use {}"],
@@ -87,14 +84,12 @@ function lackTable({ size, device_free }, found) {
     const texts = formatAlike([...rows.map(([, bytes]) => bytes), found.lacking_bytes]);
     const table = make("table", "lack");
     rows.forEach(([name, bytes], i) => {
-        const row = make("tr");
-        const head = make("th", "", name);
-        head.scope = "row";
+        const head = make("th", "", name, { scope: "row" });
         const enough = bytes >= size;
         const lacks = i === rows.length - 1 && found.lacking_bytes > 0 ? ` ${texts[rows.length]} short` : "";
         const verdict = i === 0 ? "" : enough ? "\u2713 enough" : `\u2715${lacks}`;
-        row.append(head, make("td", "number", texts[i]), make("td", enough ? "enough" : "short", verdict));
-        table.append(row);
+        const said = make("td", enough ? "enough" : "short", verdict);
+        table.append(make("tr", "", head, make("td", "number", texts[i]), said));
     });
     return table;
 }

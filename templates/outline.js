@@ -15,10 +15,8 @@ function drawFlag(page, context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
     const left = Math.min(Math.max(x - 9, -9), plotOf(page).width + 12 - width);
-    while (
-        taken.some((other) => left < other.right && left + width > other.left && y < other.bottom && y + 17 > other.top)
-    )
-        y -= 19;
+    const beside = taken.filter((other) => left < other.right && left + width > other.left);
+    while (beside.some(({ bottom, top }) => y < bottom && y + 17 > top)) y -= 19;
     context.fillStyle = themeColor(`--mark-${letter.toLowerCase()}`);
     context.fillRect(left, y, width, 17);
     context.fillStyle = themeColor("--surface");
@@ -73,22 +71,12 @@ export function drawOutline(page, context, line) {
     const [peakA, peakB] = [view.c.peak_in(a.from, a.to), view.c.peak_in(b.from, b.to)];
     const [most, other] = [view.c.live_at(peakA), view.c.live_at(peakB)];
     const change = other === most ? "" : ` (${other > most ? "+" : "\u2212"}${formatBytes(Math.abs(other - most))})`;
-    const flag = (
-        /** @type {string} */ letter,
-        /** @type {string} */ text,
-        /** @type {number} */ x,
-        /** @type {number} */ bytes,
-    ) => {
+    const near = Math.abs(yOfBytes(page, most) - yOfBytes(page, other)) < 19;
+    /** @param {string} letter @param {string} text @param {number} x @param {number} bytes */
+    const flag = (letter, text, x, bytes) => {
         const y = Math.min(plot.height - 40, Math.max(2, yOfBytes(page, bytes)));
-        if (x >= 0 && x <= plot.width)
-            drawFlag(
-                page,
-                context,
-                letter,
-                text,
-                x + 14,
-                letter === "A" && Math.abs(yOfBytes(page, most) - yOfBytes(page, other)) < 19 ? y + 19 : y,
-            );
+        if (x < 0 || x > plot.width) return;
+        drawFlag(page, context, letter, text, x + 14, letter === "A" && near ? y + 19 : y);
     };
     if (kept.active) return;
     flag("B", `${formatBytes(other)}${change}`, place(peakB), other);

@@ -20,7 +20,8 @@ import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
 import { askFindings, askSteps } from "./questions.js";
 import { invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
-import { formatBytes, formatDuration, formatFine, formatPlural, formatShare, make, makeSwatch } from "./text.js";
+import { dotted, formatBytes, formatDuration, formatFine, formatPlural, formatShare } from "./text.js";
+import { make, makeSwatch } from "./text.js";
 
 /** Finds the allocation or segment under a CSS pixel of the timeline.
  * @param {Page} page @param {number} x @param {number} y */
@@ -111,13 +112,8 @@ function drawRange(page, context, pane) {
     context.strokeStyle = themeColor("--accent");
     strokeLine(page, context, from, 0, from, pane.height);
     strokeLine(page, context, to, 0, to, pane.height);
-    drawPlate(
-        page,
-        context,
-        `${rangeText(page, state.range, pane.view)}${pane === plotOf(page) ? " \u00b7 f zooms" : ""}`,
-        (from + to) / 2,
-        6,
-    );
+    const hint = pane === plotOf(page) ? "f zooms" : "";
+    drawPlate(page, context, dotted(rangeText(page, state.range, pane.view), hint), (from + to) / 2, 6);
 }
 
 /** @param {Page} page @param {{from: number, to: number}} range @param {View} [shown] */
@@ -126,8 +122,8 @@ export function rangeText(page, range, shown = page.view) {
     const { first, end } = rangeEvents(page, range, shown);
     const peak = c.live_at(c.peak_in(first, end));
     const us = page.state.axis === "time" ? range.to - range.from : c.event_us(end) - c.event_us(first);
-    const time = facts.has_time ? ` \u00b7 ${formatDuration(us)}` : "";
-    return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)}`;
+    const time = facts.has_time ? formatDuration(us) : "";
+    return dotted(formatPlural(end - first, "event"), time, `highest ${formatBytes(peak)}`);
 }
 
 /**
@@ -177,20 +173,12 @@ function drawCeiling(page, context, pane) {
     context.setLineDash([6, 4]);
     if (y >= 0) strokeLine(page, context, 0, y, pane.width, y);
     context.setLineDash([]);
-    const said =
-        pane.width < 420 || y < 14
-            ? `${formatBytes(bytes)} at most`
-            : `${formatBytes(bytes)} is all this process can get (reserved + free)`;
+    const words = pane.width < 420 || y < 14 ? "at most" : "is all this process can get (reserved + free)";
+    const said = `${y < 0 ? "\u25b2 " : ""}${formatBytes(bytes)} ${words}`;
     // The limit is always named: below its line where there is no room above, and, if it lies above the picture, by its
     // direction.
     const marked = page.state.marks.length > 0 && y < 14; // where their names stand
-    haloText(
-        page,
-        context,
-        y < 0 ? `\u25b2 ${said}` : said,
-        marked ? pane.width / 2 : 8,
-        y < 14 ? Math.max(0, y) + 14 : y - 4,
-    );
+    haloText(page, context, said, marked ? pane.width / 2 : 8, y < 14 ? Math.max(0, y) + 14 : y - 4);
 }
 
 /** Draws what a change of the plan needs: a line, and the rest of the failed request.
@@ -285,13 +273,7 @@ function drawCrosshair(page, context, x, event) {
     strokeLine(page, context, x, 0, x, plot.height);
     const live = `${kept.active ? "all live" : "live"} ${formatBytes(view.c.live_at(event))}`;
     const reserved = view.facts.reserved_peak > 0 ? `reserved ${formatBytes(view.c.reserved_at(event))}` : "";
-    drawPlate(
-        page,
-        context,
-        [momentText(page, event), live, reserved].filter(Boolean).join(" \u00b7 "),
-        x,
-        plot.height + laneOf(page).height + 6,
-    );
+    drawPlate(page, context, dotted(momentText(page, event), live, reserved), x, plot.height + laneOf(page).height + 6);
 }
 
 /** Draws a dot on the upper edge of each area.
@@ -416,13 +398,11 @@ function tipLines(/** @type {Page} */ page, id, event, shown) {
         share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
         frames: tipFrames(page, allocation.stack, shown.c.stack_site(allocation.stack) >>> 0),
         lived: lifetimeText(page, allocation, shown),
-        place: [
+        place: dotted(
             count === 1 ? "" : `${formatPlural(count, "allocation")} merged`,
             `stream ${stream}`,
             pool === 0 ? "" : poolText(page, pool, shown),
-        ]
-            .filter(Boolean)
-            .join(" \u00b7 "),
+        ),
     };
 }
 
@@ -447,28 +427,21 @@ const TIP_AREAS = 8;
 
 /** Makes the tip about the sums at the cursor, the largest first. @param {Page} page @param {number} event */
 function areaTip(page, event) {
-    const head = make("p", "tip-head", formatBytes(page.view.c.live_at(event)));
-    head.append(make("span", "tip-share", momentText(page, event)));
-    const rows = areaTotals(page, event)
-        .slice(0, TIP_AREAS)
-        .map(({ name, bytes, color }) => {
-            const row = make("p", "tip-row");
-            row.append(makeSwatch(color), make("span", "", name), make("b", "", formatBytes(bytes)));
-            return row;
-        });
-    return [head, ...rows];
+    const moment = make("span", "tip-share", momentText(page, event));
+    const rows = areaTotals(page, event).map(({ name, bytes, color }) =>
+        make("p", "tip-row", makeSwatch(color), make("span", "", name), make("b", "", formatBytes(bytes))),
+    );
+    return [make("p", "tip-head", formatBytes(page.view.c.live_at(event)), moment), ...rows.slice(0, TIP_AREAS)];
 }
 
 /** Makes a segment's tip: which line requested it, how long it was held. @param {Page} page @param {number} index */
 function bandTip(page, index) {
     const { view } = page;
     const band = view.c.band(index);
-    const head = make("p", "tip-head", formatBytes(band.bytes));
-    head.append(make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment"));
+    const kind = make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment");
+    const head = make("p", "tip-head", formatBytes(band.bytes), kind);
     const site = band.stack ? view.stackSite(band.stack) : "the line that requested it was not recorded";
-    const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(page, band.pool)]
-        .filter(Boolean)
-        .join(" \u00b7 ");
+    const place = dotted(`stream ${band.stream}`, band.pool === 0 ? "" : poolText(page, band.pool));
     return [head, make("p", "tip-site", site), make("p", "", lifetimeText(page, band)), make("p", "tip-dim", place)];
 }
 

@@ -54,7 +54,7 @@ import {
     VIEWINGS,
 } from "./state.js";
 import { fitBytes, fitSelection, fitWindow, goToEvent, setAxis } from "./window.js";
-import { deviceName, formatBytes, formatEvent, formatPlural, setText } from "./text.js";
+import { after, deviceName, dotted, formatBytes, formatEvent, formatPlural, make, setAll, setText } from "./text.js";
 
 /* ---- the one draw ---- */
 
@@ -176,9 +176,7 @@ function startToolbar(/** @type {Page} */ page) {
     page.onClick("axis-events", () => setAxis(page, "events"));
     page.onClick("axis-time", () => setAxis(page, "time"));
     for (const viewing of VIEWINGS) page.onClick(`view-${viewing}`, () => setViewBy(page, viewing));
-    page.onClick("theme", () =>
-        change(page, { theme: THEMES[(THEMES.indexOf(page.state.theme) + 1) % THEMES.length] }),
-    );
+    page.onClick("theme", () => change(page, { theme: after(THEMES, page.state.theme) }));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(page, EVERYTHING));
 }
 
@@ -253,17 +251,13 @@ const deviceLabel = (name) => (/^\d+$/.test(name) ? `GPU ${name}` : name);
 function fillDevices(/** @type {Page} */ page) {
     const { session, view } = page;
     const ui = uiOf(page);
-    for (let i = 0; i < session.facts.devices; i++) {
-        const option = new Option(deviceName(session.devices[i].ordinal), String(i));
-        option.title = session.string(session.devices[i].name);
-        option.label = `${deviceLabel(option.text)} \u00b7 ${formatPlural(session.devices[i].events, "event")}`;
-        ui.device.append(option);
+    for (const [i, { ordinal, name, events }] of session.devices.entries()) {
+        const text = deviceName(ordinal);
+        const label = dotted(deviceLabel(text), formatPlural(events, "event"));
+        ui.device.append(setAll(new Option(text, String(i)), { title: session.string(name), label }));
     }
-    if (session.devices.filter((device) => device.events > 0).length > 1) {
-        const all = new Option("All devices on one axis", ALL);
-        all.disabled = !view.facts.has_time;
-        ui.device.append(all);
-    }
+    if (session.devices.filter((device) => device.events > 0).length > 1)
+        ui.device.append(make("option", "", "All devices on one axis", { value: ALL, disabled: !view.facts.has_time }));
     // Finding the longest of a thousand names would take time before anything is seen, so the browser sizes the menu.
     if (session.facts.devices > 64) ui.device.style.setProperty("field-sizing", "content");
     // A device's peak takes as long as its layout, so that of large devices is found only when somebody opens the menu.
@@ -279,10 +273,9 @@ const PEAKS_AT_ONCE = 200000;
 function* namePeaks(page) {
     const { session } = page;
     for (const option of Array.from(uiOf(page).device.options).slice(0, session.facts.devices)) {
-        const events = formatPlural(session.devices[Number(option.value)].events, "event");
-        option.label =
-            `${deviceLabel(option.text)} \u00b7 peak ` +
-            `${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ${events}`;
+        const [index, label] = [Number(option.value), deviceLabel(option.text)];
+        const peak = `peak ${formatBytes(session.devicePeak(index))}`;
+        option.label = dotted(label, peak, formatPlural(session.devices[index].events, "event"));
         yield;
     }
 }

@@ -39,14 +39,12 @@ function find(page) {
     offer.at = 0;
     ui.list.replaceChildren(
         ...offer.found.map((command, i) => {
-            const item = make("li", "", command.name);
-            item.id = `palette-${i}${page.suffix}`;
-            if (command.key) item.append(make("kbd", "", command.key));
+            const named = { id: `palette-${i}${page.suffix}`, role: "option" };
+            const item = make("li", "", command.name, command.key ? make("kbd", "", command.key) : "", named);
             item.addEventListener("click", () => take(page, command));
             return item;
         }),
     );
-    for (const item of ui.list.children) item.setAttribute("role", "option");
     mark(page);
 }
 

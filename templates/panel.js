@@ -23,7 +23,9 @@ import {
     toggleFocus,
 } from "./state.js";
 import {
+    after,
     askedText,
+    dotted,
     formatBytes,
     formatCount,
     formatExactBytes,
@@ -31,6 +33,7 @@ import {
     formatShare,
     frameText,
     make,
+    makeButton,
     makeChoices,
     setText,
     tableFigures,
@@ -85,19 +88,12 @@ function siteEntry(page, index) {
     const { session, state, view } = page;
     const { bytes, count, site, stack, part } = view.c.group(index);
     const bySite = state.groupBy === "site";
-    const name =
-        (bySite ? session.siteText(site) : stackText(page, stack, site) + (toldOf(page).words.get(stack) ?? "")) +
-        PARTS[part];
+    const text = bySite ? session.siteText(site) : stackText(page, stack, site) + (toldOf(page).words.get(stack) ?? "");
+    const name = text + PARTS[part];
     const title = site === 0 ? name : frameText(session.frame(site));
-    return {
-        bytes,
-        count,
-        name,
-        title,
-        color: rowColor(page, site),
-        focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack },
-        part,
-    };
+    /** @type {Focus} */
+    const focus = bySite ? { by: "site", id: site } : { by: "stack", id: stack };
+    return { bytes, count, name, title, color: rowColor(page, site), focus, part };
 }
 
 /** A row by file, category, stream or pool. @param {Page} page @param {number} index @returns {ListEntry} */
@@ -130,33 +126,16 @@ function sitesBelow(page, { focus }, about, lasting) {
         askSums(page.view, SLOTS.below, of, "site", { by: focus.by, key: focus.id });
     const kept = lasting ? bytesOfKeys(ask({ ...about, what: "lasting" })) : null;
     const sums = ask(about);
-    const all = sums
-        .rows()
-        .map(({ bytes, count, key }, i) => ({
-            bytes,
-            count,
-            name: sums.name(i),
-            title: sums.name(i),
-            color: rowColor(page, key),
-            focus: { by: /** @type {const} */ ("site"), id: key },
-            part: 0,
-            nested: true,
-            never: kept ? (kept.get(key) ?? 0) : bytes,
-        }));
+    const all = sums.rows().map(({ bytes, count, key }, i) => {
+        const own = { focus: { by: /** @type {const} */ ("site"), id: key }, part: 0, nested: true };
+        const [name, never] = [sums.name(i), kept ? (kept.get(key) ?? 0) : bytes];
+        return { ...own, bytes, count, name, title: name, color: rowColor(page, key), never };
+    });
     return firstBelow(all, (others, name) => {
         const total = (/** @type {"bytes" | "count" | "never"} */ figure) =>
             others.reduce((sum, row) => sum + row[figure], 0);
-        return {
-            bytes: total("bytes"),
-            count: total("count"),
-            name,
-            title: name,
-            color: "",
-            focus,
-            part: 0,
-            nested: true,
-            never: total("never"),
-        };
+        const figures = { bytes: total("bytes"), count: total("count"), never: total("never") };
+        return { ...figures, name, title: name, color: "", focus, part: 0, nested: true };
     });
 }
 
@@ -294,23 +273,12 @@ function rangeContent(page, { first, end }) {
     const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(page, about) : null;
     const never = lasting && [...lasting.values()].reduce((sum, bytes) => sum + bytes, 0);
     const groups = listGroups(page, about);
-    const text =
-        `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ` +
-        `${formatPlural(groups.allocations, allocationWord(page))}`;
-    const later =
-        never === null
-            ? state.rangeOf === "kept"
-                ? " \u00b7 the recording ends here: it may be freed later"
-                : ""
-            : ` \u00b7 ${formatBytes(never)} is never freed`;
-    return {
-        groups,
-        live: groups.bytes,
-        about,
-        title: "In the selection",
-        text: `${text} \u00b7 ${formatPlural(end - first, "event")}${later}`,
-        lasting,
-    };
+    const many = formatPlural(groups.allocations, allocationWord(page));
+    const what = `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ${many}`;
+    const ends = state.rangeOf === "kept" ? "the recording ends here: it may be freed later" : "";
+    const later = never === null ? ends : `${formatBytes(never)} is never freed`;
+    const text = dotted(what, formatPlural(end - first, "event"), later);
+    return { groups, live: groups.bytes, about, title: "In the selection", text, lasting };
 }
 
 /**
@@ -326,23 +294,14 @@ function makeContent(page, moment) {
     const groups = listGroups(page, { at });
     const live = view.c.live_at(at);
     const oom = range ? -1 : oomOfEvent(page, at);
-    const asked =
-        oom < 0
-            ? ""
-            : view.c.oom(oom).device_free < 0
-              ? ` \u00b7 ${askedText(view.c.oom(oom).size, -1)}`
-              : ` \u00b7 requested ${formatBytes(view.c.oom(oom).size)} with ` +
-                `${formatBytes(view.c.oom(oom).device_free)} free on the GPU`;
-    const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(page, at)}${asked}`;
+    const { size, device_free: free } = oom < 0 ? { size: 0, device_free: 0 } : view.c.oom(oom);
+    const given =
+        free < 0 ? askedText(size, -1) : `requested ${formatBytes(size)} with ${formatBytes(free)} free on the GPU`;
+    const place = view.facts.events === 0 ? "" : dotted(momentText(page, at), oom < 0 ? "" : given);
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(page, moment);
-    return {
-        groups,
-        live,
-        about: { at },
-        title,
-        text: `${part} in ${formatPlural(groups.allocations, allocationWord(page))}${place}`,
-    };
+    const text = dotted(`${part} in ${formatPlural(groups.allocations, allocationWord(page))}`, place);
+    return { groups, live, about: { at }, title, text };
 }
 
 /**
@@ -353,19 +312,11 @@ function makeContent(page, moment) {
 function listContent(page, moment) {
     const { kept, state, view } = page;
     const panel = panelOf(page);
-    const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
-    const asked = JSON.stringify([
-        state.device,
-        state.groupBy,
-        range,
-        range && state.rangeOf !== "peak" ? 0 : moment,
-        listTitle(page, moment),
-        kept.version,
-        searchOf(page).version,
-        state.sortBy,
-        state.colorBy,
-        [...openIds(page)],
-    ]);
+    const { colorBy, device, groupBy, rangeOf, sortBy } = state;
+    const range = state.range ? [state.range.from, state.range.to, state.axis, rangeOf] : null;
+    const of = [device, groupBy, range, range && rangeOf !== "peak" ? 0 : moment, listTitle(page, moment)];
+    const versions = [kept.version, searchOf(page).version];
+    const asked = JSON.stringify([...of, ...versions, sortBy, colorBy, [...openIds(page)]]);
     const bySums = listsSums(page);
     if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
@@ -379,13 +330,8 @@ function listContent(page, moment) {
         content.text += ` \u00b7 more than ${formatCount(SORTED_MOST)} rows: sorted by bytes only`;
     const largest = Math.max(1, content.groups.count ? entry(0).bytes : 0);
     const sorted = order ? (/** @type {number} */ index) => entry(order[index]) : entry;
-    return {
-        ...content,
-        entry: sorted,
-        rows: unfoldedRows(page, content, sorted),
-        largest,
-        figure: tableFigures(largest).text,
-    };
+    const rows = unfoldedRows(page, content, sorted);
+    return { ...content, entry: sorted, rows, largest, figure: tableFigures(largest).text };
 }
 
 /** If there are more rows than these, they stay in the order of their bytes. */
@@ -401,12 +347,9 @@ function sortedRows(page, count, entry) {
     if (state.sortBy === "bytes" || staysByBytes(page, count)) return null;
     const order = Array.from({ length: count }, (_, i) => i);
     const by = state.sortBy.replace("-", "");
-    if (by === "name") {
-        const names = order.map((i) => entry(i).name);
-        order.sort((a, b) => (names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : a - b));
-    } else if (by === "count") {
-        const counts = order.map((i) => entry(i).count);
-        order.sort((a, b) => counts[b] - counts[a] || a - b);
+    if (by === "name" || by === "count") {
+        const keys = order.map((i) => (by === "name" ? entry(i).name : -entry(i).count));
+        order.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
     }
     return state.sortBy.startsWith("-") ? order.reverse() : order;
 }
@@ -419,10 +362,7 @@ function askOfRange(page, what) {
 
 /** Keys of the list: `q` asks the next question about a range. */
 export const listKeysOf = perPage((page) => ({
-    q: () => {
-        const whats = Object.keys(QUESTIONS);
-        if (page.state.range) askOfRange(page, whats[(whats.indexOf(page.state.rangeOf) + 1) % whats.length]);
-    },
+    q: () => page.state.range && askOfRange(page, after(Object.keys(QUESTIONS), page.state.rangeOf)),
 }));
 
 /** Saves the current list as a table. @param {Page} page */
@@ -432,17 +372,14 @@ async function saveList(page) {
     if (!content) return;
     const { groups, entry, lasting } = content;
     const what = csvField(panel.listWhat.textContent ?? "");
-    const blob = await makeCsv(
-        [what, "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])],
-        groups.count,
-        (i) => {
-            const { name, bytes, count, focus, part } = entry(i);
-            const kept = lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [];
-            return [csvField(name), bytes, count, ...kept];
-        },
-        // Other rows may take their place meanwhile.
-        () => panel.content === content,
-    );
+    const heads = [what, "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])];
+    const row = (/** @type {number} */ i) => {
+        const { name, bytes, count, focus, part } = entry(i);
+        const kept = lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [];
+        return [csvField(name), bytes, count, ...kept];
+    };
+    // Other rows may take their place meanwhile.
+    const blob = await makeCsv(heads, groups.count, row, () => panel.content === content);
     if (blob) saveBlob(page, blob, "csv", `-${page.state.groupBy}`);
 }
 
@@ -453,12 +390,11 @@ const SORTS = ["name", "bytes", "bytes", "count"];
 function startSorting(page) {
     const panel = panelOf(page);
     panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
-        const button = make("button", "sort", cell.textContent ?? "");
-        cell.replaceChildren(button);
-        button.addEventListener("click", () => {
+        const sort = () => {
             change(page, { sortBy: page.state.sortBy === SORTS[i] ? `-${SORTS[i]}` : SORTS[i] });
             panel.list?.restart();
-        });
+        };
+        cell.replaceChildren(makeButton("sort", cell.textContent ?? "", sort));
     });
     panel.listWhat = /** @type {HTMLElement} */ (panel.listWhat.firstElementChild);
 }

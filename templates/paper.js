@@ -3,16 +3,15 @@ import { makePicture, pictureLines } from "./picture.js";
 import { createPlan, devicePlan } from "./plan_view.js";
 import { askFindings } from "./questions.js";
 import { momentText, rangeEvents } from "./state.js";
-import { deviceName, formatBytes, formatCount, make, makeSwatch } from "./text.js";
+import { deviceName, dotted, formatBytes, formatCount, make, makeSwatch } from "./text.js";
 import { createWhy } from "./why.js";
 
 /** The limit that the process ran into, as text. @param {Page} page */
 function limitText({ view }) {
     const last = view.facts.ooms - 1;
-    const { reserved_known, reserved_bytes } =
-        last < 0 ? { reserved_known: 0, reserved_bytes: 0 } : view.c.oom_state(last);
-    if (!reserved_known) return "";
-    const bytes = reserved_bytes + view.c.oom(last).device_free;
+    const state = last < 0 ? null : view.c.oom_state(last);
+    if (!state?.reserved_known) return "";
+    const bytes = state.reserved_bytes + view.c.oom(last).device_free;
     return `${formatBytes(bytes)} is all this process can get (reserved + free)`;
 }
 
@@ -21,25 +20,22 @@ function figuresText(page) {
     const { session, state, view } = page;
     const { events, peak_bytes, peak_event } = view.facts;
     const { first, end } = rangeEvents(page, state);
-    const parts = [
+    const part = `${formatCount(Math.max(0, first))} to ${formatCount(end - 1)} of ${formatCount(events)}`;
+    return dotted(
         `Device ${deviceName(session.devices[state.device].ordinal)}`,
         `peak ${formatBytes(peak_bytes)}${events ? ` at ${momentText(page, peak_event)}` : ""}`,
         limitText(page),
-        events
-            ? `shown: events ${formatCount(Math.max(0, first))} to ${formatCount(end - 1)} of ${formatCount(events)}`
-            : "",
+        events ? `shown: events ${part}` : "",
         page.element("trust", HTMLElement).textContent,
-    ];
-    return parts.filter(Boolean).join(" \u00b7 ");
+    );
 }
 
 /** Makes the key of colours and lines. @param {Page} page */
 function keyOf(page) {
-    const key = make("ul", "paper-key");
-    for (const { color, text, strong } of pictureLines(page)) {
-        key.append(make("li", strong ? "paper-strong" : "", color ? makeSwatch(color) : "", text));
-    }
-    return key;
+    const lines = pictureLines(page).map(({ color, text, strong }) =>
+        make("li", strong ? "paper-strong" : "", color ? makeSwatch(color) : "", text),
+    );
+    return make("ul", "paper-key", ...lines);
 }
 
 /** @param {Page} page @param {string} title @param {typeof createPlan} create */
@@ -54,16 +50,15 @@ function column(page, title, create) {
 export function makePaper(page) {
     const { meta, view } = page;
     const [first] = askFindings(view);
-    const paper = make("section", "paper");
-    const parts = make("div", "paper-parts");
-    parts.append(column(page, "Why", createWhy), devicePlan(page) ? column(page, "Plan", createPlan) : "");
-    paper.append(
+    const plan = devicePlan(page) ? column(page, "Plan", createPlan) : "";
+    return make(
+        "section",
+        "paper",
         make("h1", "", `${meta.title || meta.file || "Strata"}${first ? `: ${first.title}` : ""}`),
         make("p", "", figuresText(page)),
         makePicture(page, 2, true, false).canvas,
         keyOf(page),
-        parts,
+        make("div", "paper-parts", column(page, "Why", createWhy), plan),
         make("p", "paper-foot", `Strata ${meta.version ?? ""} \u00b7 ${meta.fingerprint ?? meta.sha256 ?? ""}`),
     );
-    return paper;
 }

@@ -17,6 +17,7 @@ import {
     copyText,
     cssColor,
     deviceName,
+    dotted,
     flashButton,
     formatBytes,
     formatPlural,
@@ -47,21 +48,16 @@ function legendLines(page) {
         const live = view.c.live_at(moment);
         const { allocations, bytes } = view.groups(moment, "parts");
         const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
-        const when =
-            moment === view.facts.peak_event
-                ? `At the peak${view.facts.events ? `, ${momentText(page, moment)}` : ""}`
-                : `After ${momentText(page, moment)}`;
+        const peak = `At the peak${view.facts.events ? `, ${momentText(page, moment)}` : ""}`;
+        const when = moment === view.facts.peak_event ? peak : `After ${momentText(page, moment)}`;
         const rows = view.firstGroups(PICTURE_ROWS);
         const figure = tableFigures(rows[0]?.bytes ?? 0).text;
         return [
-            { text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord(page))}`, strong: true },
+            { text: dotted(when, sum, formatPlural(allocations, allocationWord(page))), strong: true },
             ...rows.map(({ bytes: part, site, part: kind }) => {
                 const color = view.c.site_color(site, isDark(page) ? 1 : 0);
-                return {
-                    color: cssColor(color),
-                    stripes: stripesOf(color),
-                    text: `${session.siteText(site)}${PARTS[kind]}  ${figure(part)} (${formatShare(part, live)})`,
-                };
+                const text = `${session.siteText(site)}${PARTS[kind]}  ${figure(part)} (${formatShare(part, live)})`;
+                return { color: cssColor(color), stripes: stripesOf(color), text };
             }),
         ];
     }
@@ -82,14 +78,11 @@ function legendLines(page) {
 function keyLines(page) {
     const { state, view } = page;
     const search = searchOf(page);
+    /** @type {PictureLine[]} */
     const keys = [];
     if (view.facts.reserved_peak > 0)
-        keys.push({
-            text: `reserved \u00b7 at most ${formatBytes(view.facts.reserved_peak)}`,
-            line: /** @type {const} */ ("line"),
-        });
-    if (capacityBytes(page))
-        keys.push({ text: `capacity ${formatBytes(capacityBytes(page))}`, line: /** @type {const} */ ("dash") });
+        keys.push({ text: `reserved \u00b7 at most ${formatBytes(view.facts.reserved_peak)}`, line: "line" });
+    if (capacityBytes(page)) keys.push({ text: `capacity ${formatBytes(capacityBytes(page))}`, line: "dash" });
     if (state.range) keys.push({ color: themeColor("--select"), text: `selected: ${rangeText(page, state.range)}` });
     state.marks.forEach(({ event, note }, i) =>
         keys.push({
@@ -97,13 +90,10 @@ function keyLines(page) {
             text: `${LETTERS[i]}: ${momentText(page, event)}${note && ` \u00b7 ${note}`}`,
         }),
     );
+    const { allocations, bytesAtPeak } = search.result;
+    const found = `${formatPlural(allocations, allocationWord(page))}, ${formatBytes(bytesAtPeak)} at the peak`;
     if (state.search && search.ready)
-        keys.push({
-            color: themeColor("--hit"),
-            text:
-                `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, allocationWord(page))}` +
-                `, ${formatBytes(search.result.bytesAtPeak)} at the peak`,
-        });
+        keys.push({ color: themeColor("--hit"), text: dotted(`search: ${state.search}`, found) });
     return keys;
 }
 
@@ -131,17 +121,14 @@ function pinnedLines(page) {
 /** The picture's title and the line below it. @param {Page} page @param {number} rows */
 function pictureTitle(page, rows) {
     const { kept, meta, session, state, view } = page;
+    const all = timedDevices(page).length;
     const device = state.all
-        ? `${rows < timedDevices(page).length ? `${rows} of ` : ""}${formatPlural(timedDevices(page).length, "device")}`
+        ? `${rows < all ? `${rows} of ` : ""}${formatPlural(all, "device")}`
         : `device ${deviceName(session.devices[state.device].ordinal)}`;
     const peak = state.all ? "on one axis of time" : `peak ${formatBytes(view.facts.peak_bytes)}`;
-    const filter = kept.active ? ` \u00b7 filtered: ${keptText(page)}` : "";
-    return {
-        title: String(meta.title || meta.file || "Strata"),
-        more:
-            `${device} \u00b7 ${peak} \u00b7 coloured by ` +
-            `${page.element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}`,
-    };
+    const by = `coloured by ${page.element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}`;
+    const filter = kept.active ? `filtered: ${keptText(page)}` : "";
+    return { title: String(meta.title || meta.file || "Strata"), more: dotted(device, peak, by, filter) };
 }
 
 /** Draws lines of one part of the picture, in columns below a heading. @param {Context} context
@@ -256,41 +243,24 @@ export function makePicture(page, scale, inside, worded = true) {
         if (head) drawTitle(context, head, tops[i] - 4, width, "600 12px", "--text");
         return { device: page.session.devices[device].ordinal, ...placed };
     });
-    below?.lines.forEach((line, i) =>
-        drawTitle(
-            context,
-            line,
-            mapTop - 14 - (below.lines.length - 1 - i) * ROW,
-            width,
-            i ? "12px" : "600 12px",
-            i ? "--dim" : "--text",
-        ),
-    );
+    below?.lines.forEach((line, i) => {
+        const y = mapTop - 14 - (below.lines.length - 1 - i) * ROW;
+        drawTitle(context, line, y, width, i ? "12px" : "600 12px", i ? "--dim" : "--text");
+    });
     const mapPlace = below ? place(below.picture, GUTTER.left, mapTop) : null;
     if (below && inside) place(below.marks, 0, mapTop);
     let top = partsTop;
     for (const { lines, columns: most } of parts) top += drawLines(context, lines, top, width, most) + 8;
-    return {
-        canvas,
-        plot: rows[pictured.findIndex(({ pane }) => pane === plot)],
-        rows: page.state.all ? rows : [],
-        map: mapPlace,
-    };
+    const own = rows[pictured.findIndex(({ pane }) => pane === plot)];
+    return { canvas, plot: own, rows: page.state.all ? rows : [], map: mapPlace };
 }
 
 /** @param {Page} page @param {number} scale */
 function savePicture(page, scale) {
     const { session, state } = page;
-    makePicture(page, scale, true).canvas.toBlob((blob) => {
-        if (blob)
-            saveBlob(
-                page,
-                blob,
-                "png",
-                `${state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`}` +
-                    `${scale > 1 ? `-${scale}x` : ""}`,
-            );
-    }, "image/png");
+    const device = state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`;
+    const name = device + (scale > 1 ? `-${scale}x` : "");
+    makePicture(page, scale, true).canvas.toBlob((blob) => blob && saveBlob(page, blob, "png", name), "image/png");
 }
 
 export function startPicture(/** @type {Page} */ page) {

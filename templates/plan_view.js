@@ -3,7 +3,7 @@
 import { carriedText } from "./load.js";
 import { prove } from "./proof.js";
 import { change, perPage } from "./state.js";
-import { formatFine, make } from "./text.js";
+import { consume, dotted, formatFine, make, makeButton } from "./text.js";
 
 /**
  * @typedef {{live_peak_bytes_min: number, live_peak_bytes_max: number | null, peak_reserved_bytes_min: number | null,
@@ -67,17 +67,13 @@ export function planRows({ plans, changes }) {
 /** A row's figure with its verdict: the bytes to spare below the limit, or those missing from the largest possible one.
  * @param {Row} row @param {DevicePlan["budget"]} budget */
 export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
-    const line = make("span", "plan-verdict");
-    line.append(make("b", "", `${isBound(row) ? "not below " : ""}${formatFine(needed(row))}`));
-    if (limit === null || isBound(row)) return line;
+    const figure = make("b", "", `${isBound(row) ? "not below " : ""}${formatFine(needed(row))}`);
+    if (limit === null || isBound(row)) return make("span", "plan-verdict", figure);
     const short = needed(row) - ((from === "recording" && at_most_bytes) || limit);
-    const words = isServed(row)
-        ? `\u2713 ${formatFine(Math.max(0, limit - needed(row)))} to spare${
-              row.fits === "yes" ? "" : ", after retries"
-          }`
-        : `\u2715 ${short > 0 ? `at least ${formatFine(short)} short` : "does not fit"}`;
-    line.append(make("span", isServed(row) ? "enough" : "short", ` ${words}`));
-    return line;
+    const lacks = short > 0 ? `at least ${formatFine(short)} short` : "does not fit";
+    const spare = `${formatFine(Math.max(0, limit - needed(row)))} to spare`;
+    const words = isServed(row) ? `\u2713 ${spare}${row.fits === "yes" ? "" : ", after retries"}` : `\u2715 ${lacks}`;
+    return make("span", "plan-verdict", figure, make("span", isServed(row) ? "enough" : "short", ` ${words}`));
 }
 
 /** Draws memory in use dark, reserved memory as an outline, the limit as a line.
@@ -102,26 +98,24 @@ const costText = ({ cost, share, certainty }) =>
 /** @param {Page} page @param {Row} row @param {number} nth 0: it does not suffice
  * @param {number} most @param {DevicePlan["budget"]} budget */
 function rowButton(page, row, nth, most, budget) {
-    const button = make("button", "plan-row");
-    button.dataset.action = "plan";
-    button.dataset.change = row.id;
-    button.dataset.fits = row.fits ?? "";
-    button.setAttribute("aria-pressed", String(page.state.planned?.title === row.title));
-    const words = make("span", "plan-words");
-    words.append(make("b", "plan-title", row.title), make("span", "plan-cost", costText(row)));
-    const figures = make("span", "plan-figures");
-    const said = verdict(row, budget);
-    figures.append(bar(row, most, budget.used_bytes), said);
-    if (row.peak_reserved_bytes_max !== null)
-        figures.append(
-            make("span", "plan-cost", `${formatFine(row.peak_reserved_bytes_max)} reserved without a limit`),
-        );
-    button.append(make("span", "plan-nth", nth ? String(nth) : "–"), words, figures);
-    button.addEventListener("click", () =>
-        prove(page, button, `${row.title} \u00b7 ${said.textContent}`, () =>
-            change(page, { planned: { title: row.title, bytes: needed(row) } }),
-        ),
+    const words = make(
+        "span",
+        "plan-words",
+        make("b", "plan-title", row.title),
+        make("span", "plan-cost", costText(row)),
     );
+    const said = verdict(row, budget);
+    const figures = make("span", "plan-figures", bar(row, most, budget.used_bytes), said);
+    const reserved = row.peak_reserved_bytes_max;
+    if (reserved !== null)
+        figures.append(make("span", "plan-cost", `${formatFine(reserved)} reserved without a limit`));
+    const show = () => change(page, { planned: { title: row.title, bytes: needed(row) } });
+    const pressed = page.state.planned?.title === row.title;
+    const data = { "data-action": "plan", "data-change": row.id, "data-fits": row.fits ?? "", "aria-pressed": pressed };
+    const showIt = () => prove(page, button, dotted(row.title, said.textContent), show);
+    /** @type {HTMLButtonElement} */
+    const button = makeButton("plan-row", "", showIt, data);
+    button.append(make("span", "plan-nth", nth ? String(nth) : "–"), words, figures);
     return button;
 }
 
@@ -135,9 +129,7 @@ const unplanned = ({ has_allocations, has_segments }) =>
 
 /** @param {Page} page */
 function commandLine(page) {
-    const line = make("p", "plan-cost", "Another limit: ");
-    line.append(make("code", "", `strata plan --gpu 24GiB '${page.meta.file}'`));
-    return line;
+    return make("p", "plan-cost", "Another limit: ", make("code", "", `strata plan --gpu 24GiB '${page.meta.file}'`));
 }
 
 /** @param {Page} page @param {DevicePlan} plan @param {HTMLElement} box */
@@ -147,19 +139,12 @@ function drawPlan(page, plan, box) {
     const n = rows.filter(isServed).length;
     const most = Math.max(limit ?? 0, ...rows.map((row) => row.peak_reserved_bytes_max ?? needed(row)));
     const asked = plan.budget.from === "gpu" ? "what --gpu leaves" : "the least that the process had";
-    box.append(
-        make("h2", "", plan.answer ?? "The recording shows no limit"),
-        make(
-            "p",
-            "plan-cost",
-            `As recorded ${formatFine(needed(plan.as_recorded))} in use${
-                limit === null ? "" : `; limit ${formatFine(limit)}, ${asked}`
-            }.`,
-        ),
-    );
+    const against = limit === null ? "" : `; limit ${formatFine(limit)}, ${asked}`;
+    const recorded = `As recorded ${formatFine(needed(plan.as_recorded))} in use${against}.`;
+    box.append(make("h2", "", plan.answer ?? "The recording shows no limit"), make("p", "plan-cost", recorded));
     const useless = rows.filter((row) => !isServed(row) && saves(row) <= 0);
-    const fold = make("details", "plan-cost");
-    fold.append(make("summary", "", `No effect here: ${useless.map(({ title }) => title).join(", ")}`));
+    const titles = `No effect here: ${useless.map(({ title }) => title).join(", ")}`;
+    const fold = make("details", "plan-cost", make("summary", "", titles));
     let heading = "";
     rows.forEach((row, i) => {
         const none = useless.includes(row);
@@ -179,8 +164,7 @@ export function createPlan(page, box) {
         const by = event.key === "ArrowDown" ? 1 : -1;
         if (by < 0 && event.key !== "ArrowUp") return;
         rows()[rows().findIndex((row) => row === document.activeElement) + by]?.focus();
-        event.preventDefault();
-        event.stopPropagation();
+        consume(event);
     });
     let drawn = "";
     const draw = () => {

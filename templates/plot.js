@@ -208,31 +208,15 @@ export function drawTimelineAxes(page) {
  * @param {Page} page @param {Pane} pane */
 function laidOver(page, pane) {
     const { state } = page;
-    const marks = [state.moment, ...[0, 1, 2].map((i) => state.marks[i]?.event ?? null)];
-    if (pane === plotOf(page)) {
-        const [held, a, b, c] = marks.map((event) => event ?? -2);
-        return {
-            pinned: state.selected ?? -2,
-            held,
-            mark_a: a,
-            mark_b: b,
-            mark_c: c,
-            range_from: state.range?.from ?? 0,
-            range_to: state.range?.to ?? 0,
-            ...outlineRequest(page),
-        };
-    }
+    const own = pane === plotOf(page);
     // In another device's row they lie at their times.
-    const shift = clockShift(page, pane.view);
-    const [held, a, b, c] = marks.map((event) => (event === null ? NaN : usOfEvent(page, event) + shift));
-    return {
-        held,
-        mark_a: a,
-        mark_b: b,
-        mark_c: c,
-        range_from: state.range ? state.range.from + shift : 0,
-        range_to: state.range ? state.range.to + shift : 0,
-    };
+    const shift = own ? 0 : clockShift(page, pane.view);
+    const [held, mark_a, mark_b, mark_c] = [state.moment, ...[0, 1, 2].map((i) => state.marks[i]?.event ?? null)].map(
+        (event) => (own ? (event ?? -2) : event === null ? NaN : usOfEvent(page, event) + shift),
+    );
+    const { from, to } = state.range ?? { from: -shift, to: -shift };
+    const marks = { held, mark_a, mark_b, mark_c, range_from: from + shift, range_to: to + shift };
+    return own ? { pinned: state.selected ?? -2, ...marks, ...outlineRequest(page) } : marks;
 }
 
 /**
@@ -249,12 +233,8 @@ export function drawForPicture(page, pane, lane, found, scale, inside) {
     const made = { timeline: document.createElement("canvas"), axes: document.createElement("canvas"), ratio: scale };
     Object.assign(pane, made);
     sizeCanvas(made.timeline, pane.width, pane.height, scale);
-    sizeCanvas(
-        made.axes,
-        pane.width + GUTTER.left + GUTTER.right,
-        pane.height + GUTTER.top + lane.height + AXIS_HEIGHT,
-        scale,
-    );
+    const height = GUTTER.top + pane.height + lane.height;
+    sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, height + AXIS_HEIGHT, scale);
     drawStack(page, made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, {
         ...laidOver(page, pane),
         scale: lineScale(scale),
@@ -269,7 +249,7 @@ export function drawForPicture(page, pane, lane, found, scale, inside) {
     drawOverPicture(page, over, pane, inside);
     // Later questions are about the picture on the screen again.
     Object.assign(pane, { timeline, axes, ratio });
-    return { timeline: made.timeline, axes: made.axes, height: GUTTER.top + pane.height + lane.height };
+    return { timeline: made.timeline, axes: made.axes, height };
 }
 
 /* ---- axes ---- */
@@ -311,11 +291,9 @@ function drawAlongAxis(page, context) {
     const plot = plotOf(page);
     const time = state.axis === "time";
     const unit = Math.max(Math.abs(state.from), Math.abs(state.to)) < 1e5 ? 1e3 : 1e6;
-    const eventLabel = (/** @type {number} */ event) => (event < 0 ? "before" : formatCount(event));
-    const ticks =
-        view.facts.events === 0
-            ? []
-            : alongTicks(page, context, (value, step) => (time ? timeLabel(value, step, unit) : eventLabel(value)));
+    const label = (/** @type {number} */ value, /** @type {number} */ step) =>
+        time ? timeLabel(value, step, unit) : value < 0 ? "before" : formatCount(value);
+    const ticks = view.facts.events === 0 ? [] : alongTicks(page, context, label);
     const base = plot.height + laneOf(page).height;
     plot.labels = [];
     context.textAlign = "center";
@@ -330,13 +308,8 @@ function drawAlongAxis(page, context) {
         context.fillText(text, middle, base + 8);
         plot.labels.push({ from: middle - half, to: middle + half });
     }
-    const title =
-        view.facts.events === 0
-            ? "the state when the snapshot was taken"
-            : time
-              ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event` +
-                `${state.all ? " of this device" : ""}`
-              : "event";
+    const since = `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event${state.all ? " of this device" : ""}`;
+    const title = view.facts.events === 0 ? "the state when the snapshot was taken" : time ? since : "event";
     context.fillStyle = themeColor("--text");
     context.fillText(title, plot.width / 2, base + 28);
 }
@@ -414,11 +387,8 @@ function nameLines(page, context, pane) {
     pane.lineNames = [];
     const all = lines.map((line) => ({ ...line, y: yOfBytes(page, line.bytes, pane) }));
     const placed = all.filter(({ y }) => y > 0 && y < pane.height);
-    nameHigher(
-        context,
-        all.filter(({ y }) => y <= 0),
-        pane,
-    );
+    const higher = all.filter(({ y }) => y <= 0);
+    nameHigher(context, higher, pane);
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
     // Obstacles for names, from right to left: the markers' lines, and the ghosts of failed requests.
     const marks = visibleMarkers(page, pane).map(({ x }) => ({ from: x, to: x }));

@@ -91,15 +91,8 @@ function plotDown(page, event) {
     const mark = event.button === 0 ? phaseAt(page, point) : null;
     if (mark) selectPhase(page, mark);
     if (event.button !== 0 || !insidePlot(page, point)) return;
-    hands.drag = {
-        ...point,
-        from: state.from,
-        to: state.to,
-        bottom: bottomBytes(page),
-        top: topBytes(page),
-        range: event.shiftKey,
-        moved: false,
-    };
+    const window = { from: state.from, to: state.to, bottom: bottomBytes(page), top: topBytes(page) };
+    hands.drag = { ...point, ...window, range: event.shiftKey, moved: false };
     plotOf(page).box.setPointerCapture(event.pointerId);
 }
 
@@ -129,10 +122,7 @@ function plotMove(page, event) {
     const lane = laneOf(page);
     const point = plotPoint(page, event);
     if (hands.fingers.has(event.pointerId)) hands.fingers.set(event.pointerId, point);
-    if (hands.pinch) {
-        movePinch(page);
-        return;
-    }
+    if (hands.pinch) return movePinch(page);
     dragTo(page, point);
     endLeave(page, false);
     page.state.pointer = insidePlot(page, point) && !hands.drag?.moved ? point : null;
@@ -151,14 +141,9 @@ function plotUp(page, event) {
     hands.drag = null;
     if (!finished || finished.moved) return;
     const { allocation, event: moment } = pickAt(page, plotPoint(page, event).x, plotPoint(page, event).y);
-    if (event.altKey) {
-        markAt(page, moment);
-        return;
-    }
-    hands.beforeClicks = [
-        ...hands.beforeClicks.slice(-1),
-        { moment: state.moment, selected: state.selected, focus: state.focus },
-    ];
+    if (event.altKey) return markAt(page, moment);
+    const before = { moment: state.moment, selected: state.selected, focus: state.focus };
+    hands.beforeClicks = [...hands.beforeClicks.slice(-1), before];
     change(page, { moment });
     const area = showsAreas(page) ? areaAt(page, moment, bytesOfY(page, plotPoint(page, event).y)) : -1;
     if (area < 0) select(page, allocation);
@@ -209,12 +194,9 @@ function plotGesture(page, event) {
     const hands = handsOf(page);
     const gesture = /** @type {MouseEvent & { scale: number }} */ (event);
     event.preventDefault();
+    const at = Math.min(1, Math.max(0, plotPoint(page, gesture).x / plotOf(page).width));
     if (event.type === "gesturechange" && hands.fingers.size === 0)
-        zoomWindow(
-            page,
-            gesture.scale / hands.gestureScale,
-            Math.min(1, Math.max(0, plotPoint(page, gesture).x / plotOf(page).width)),
-        );
+        zoomWindow(page, gesture.scale / hands.gestureScale, at);
     hands.gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
 }
 

@@ -19,13 +19,8 @@ export function litNow(page) {
     const found = state.finding === null && !state.focus && state.search !== "" && searchOf(page).ready;
     if (state.finding === null && !state.focus && !found) return null;
     const event = heldMoment(page);
-    const { place, ids, allocations, bytes } = view.c.lit(event, found ? 1 : 0);
-    return {
-        ids: Array.from(new Uint32Array(view.module.memory.buffer, place, ids)),
-        count: allocations,
-        bytes,
-        event,
-    };
+    const { place, ids, allocations: count, bytes } = view.c.lit(event, found ? 1 : 0);
+    return { ids: Array.from(new Uint32Array(view.module.memory.buffer, place, ids)), count, bytes, event };
 }
 
 /**
@@ -48,21 +43,15 @@ export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 /** Highlights exactly the set of a card.
  * @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
-    prove(
-        page,
-        button,
-        finding.kind === "out_of_memory"
-            ? "Showing the request"
-            : `Showing ${finding.at_event < 0 ? "the recording" : formatEvent(finding.at_event)}`,
-        () => {
-            goToView(page, finding.view);
-            if (finding.kind === "out_of_memory") fitOpening(page);
-            const at = finding.at_event;
-            if (at >= 0) change(page, { moment: at === page.view.facts.peak_event ? null : at });
-            const has = page.view.c.finding_ids(index).count >= 0;
-            change(page, { focus: null, finding: has ? index : null });
-        },
-    );
+    const { at_event: at, kind } = finding;
+    const what = kind === "out_of_memory" ? "the request" : at < 0 ? "the recording" : formatEvent(at);
+    prove(page, button, `Showing ${what}`, () => {
+        goToView(page, finding.view);
+        if (kind === "out_of_memory") fitOpening(page);
+        if (at >= 0) change(page, { moment: at === page.view.facts.peak_event ? null : at });
+        const has = page.view.c.finding_ids(index).count >= 0;
+        change(page, { focus: null, finding: has ? index : null });
+    });
 }
 
 /** Ends the proof, because another view takes its place. @param {Page} page */
@@ -106,12 +95,10 @@ export function drawProof(page) {
     const shown = shownOf(page);
     const strip = page.element("proof", HTMLParagraphElement);
     // Another view has taken its place, so there is nothing to go back to.
-    const lit = page.state.finding !== null;
-    strip.hidden = !shown.proof && !lit;
+    const { finding } = page.state;
+    strip.hidden = !shown.proof && finding === null;
     if (strip.hidden) return;
-    const [text, figures] = lit
-        ? litText(page, /** @type {number} */ (page.state.finding))
-        : [shown.proof?.text ?? "", ""];
+    const [text, figures] = finding === null ? [shown.proof?.text ?? "", ""] : litText(page, finding);
     page.element("proof-text", HTMLSpanElement).replaceChildren(
         make("b", "", text),
         figures ? ` \u00b7 ${figures}` : "",

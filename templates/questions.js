@@ -170,10 +170,8 @@ export function askTree(view, about, direction, before = null, through = 0, with
  */
 export function nodeName(view, direction, frame, level) {
     if (direction === "places" && level === 0) return groupName(view, GROUPINGS.indexOf("file"), frame);
-    return (
-        (direction === "places" && level === 1 && frame && view.session.frame(frame).name) ||
-        view.session.siteText(frame)
-    );
+    const name = direction === "places" && level === 1 && frame && view.session.frame(frame).name;
+    return name || view.session.siteText(frame);
 }
 
 /** The whole tree as objects. @param {View} view @param {number} count @param {string} direction @returns {PageTree} */
@@ -184,16 +182,11 @@ export function treeObject(view, count, direction) {
     /** @type {PageTree[]} */
     const made = nodes.map(({ frame, parent, bytes, count: allocations }, i) => {
         if (i) levels[i] = levels[parent] + 1;
-        return {
-            name: i === 0 ? "" : nodeName(view, direction, frame, levels[i]),
-            bytes,
-            count: allocations,
-            children: [],
-        };
+        const name = i === 0 ? "" : nodeName(view, direction, frame, levels[i]);
+        return { name, bytes, count: allocations, children: [] };
     });
-    nodes.forEach(
-        ({ first_child, children }, i) => (made[i].children = made.slice(first_child, first_child + children)),
-    );
+    for (const [i, { first_child: first, children }] of nodes.entries())
+        made[i].children = made.slice(first, first + children);
     return made[0];
 }
 
@@ -214,25 +207,13 @@ export function askBlocks(view, at) {
     view.c.replay();
     const held = view.c.blocks(from);
     const segments = Array.from({ length: held.segments }, (_, i) => {
-        const segment = view.c.segment(i);
-        return {
-            address: addressText(segment),
-            bytes: segment.bytes,
-            stream: segment.stream,
-            pool: segment.pool,
-            expandable: (segment.flags & SEGMENT_EXPANDABLE) !== 0,
-        };
+        const { bytes, stream, pool, flags, ...place } = view.c.segment(i);
+        return { address: addressText(place), bytes, stream, pool, expandable: (flags & SEGMENT_EXPANDABLE) !== 0 };
     });
     const blocks = Array.from({ length: held.blocks }, (_, i) => {
-        const block = view.c.block(i);
-        const allocation = block.allocation < 0 ? null : block.allocation;
-        return {
-            address: addressText(block),
-            bytes: block.bytes,
-            requested_bytes: block.requested_bytes,
-            state: BLOCK_STATES[block.state] ?? "free",
-            allocation,
-        };
+        const { bytes, requested_bytes, state, allocation: id, ...place } = view.c.block(i);
+        const [name, allocation] = [BLOCK_STATES[state] ?? "free", id < 0 ? null : id];
+        return { address: addressText(place), bytes, requested_bytes, state: name, allocation };
     });
     return { segments, blocks };
 }

@@ -1,5 +1,5 @@
 // Saves files that the page makes, and writes fields of a table.
-import { baseName, make, makeButton, setText } from "./text.js";
+import { baseName, make, makeButton, setAll, setText } from "./text.js";
 import { nextTurn } from "./turns.js";
 
 /**
@@ -9,9 +9,8 @@ import { nextTurn } from "./turns.js";
  */
 export function saveBlob(page, blob, ending, detail = "") {
     const base = baseName(String(page.meta.file || "strata")).replace(/\.(gz|pickle|pkl|json|html)$/gi, "");
-    const link = make("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${base.replace(/[^\w.+-]+/g, "_") || "strata"}${detail}.${ending}`;
+    const name = base.replace(/[^\w.+-]+/g, "_") || "strata";
+    const link = make("a", "", { href: URL.createObjectURL(blob), download: `${name}${detail}.${ending}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     const why = whyNotSaved();
@@ -34,14 +33,8 @@ function whyNotSaved() {
 async function copyable(blob) {
     const isPicture = blob.type === "image/png";
     const shown = isPicture ? make("img") : make("textarea");
-    if (shown instanceof HTMLImageElement) {
-        shown.src = URL.createObjectURL(blob);
-        shown.alt = "The picture";
-    } else {
-        shown.value = await blob.text();
-        shown.readOnly = true;
-        shown.setAttribute("aria-label", "The text");
-    }
+    if (isPicture) setAll(shown, { src: URL.createObjectURL(blob), alt: "The picture" });
+    else setAll(shown, { value: await blob.text(), readOnly: true, "aria-label": "The text" });
     const copy = async () => {
         if (shown instanceof HTMLImageElement)
             await navigator.clipboard.write([new ClipboardItem({ [blob.type]: blob })]);
@@ -62,11 +55,10 @@ async function copyable(blob) {
 
 /** @param {Page} page @param {string} why @param {Blob} blob */
 async function sayWhy(page, why, blob) {
-    const dialog = make("dialog", "dialog");
-    const close = makeButton("quiet", "Close", () => dialog.close());
+    /** @type {HTMLDialogElement} */
+    const dialog = make("dialog", "dialog", { id: "not-saved" }, make("p", "", why), ...(await copyable(blob)));
+    dialog.append(makeButton("quiet", "Close", () => dialog.close()));
     dialog.addEventListener("close", () => dialog.remove());
-    dialog.id = "not-saved";
-    dialog.append(make("p", "", why), ...(await copyable(blob)), close);
     page.element("app", HTMLElement).append(dialog);
     dialog.showModal();
 }

@@ -47,53 +47,44 @@ import { setAxis, setWindow } from "./window.js";
 /** The current device as `strata report --json` describes it. @param {Page} page */
 function summaryOfDevice(page) {
     const { session, state, view } = page;
-    const live = view.facts.peak_bytes;
+    const { events, allocations, preexisting, start_bytes, peak_bytes, peak_event } = view.facts;
+    const { end_bytes, live_at_peak, ooms } = view.facts;
+    const orNull = (/** @type {number} */ bytes) => (bytes < 0 ? null : bytes);
     return {
         device: session.devices[state.device].ordinal,
-        events: view.facts.events,
-        allocations: view.facts.allocations,
-        preexisting: view.facts.preexisting,
-        start_bytes: view.facts.start_bytes,
-        peak_bytes: live,
-        peak_event: view.facts.peak_event,
-        end_bytes: view.facts.end_bytes,
-        live_at_peak: view.facts.live_at_peak,
+        ...{ events, allocations, preexisting, start_bytes, peak_bytes, peak_event, end_bytes, live_at_peak },
         reserved_start_bytes: view.facts.reserved_start,
         reserved_peak_bytes: view.facts.reserved_peak,
         reserved_end_bytes: view.facts.reserved_end,
         reserved_shift_bytes: view.facts.reserved_shift,
-        top_at_peak: topSites(page, view.facts.peak_event, 20).map((group) => ({
-            bytes: group.bytes,
-            count: group.count,
-            share: live === 0 ? 0 : group.bytes / live,
-            site: session.siteText(group.site),
-            ...(group.part === OF_FREE ? { stack_is: "free" } : {}),
-            stack: session.stack(group.stack),
+        top_at_peak: topSites(page, peak_event, 20).map(({ bytes, count, site, part, stack }) => ({
+            bytes,
+            count,
+            share: peak_bytes === 0 ? 0 : bytes / peak_bytes,
+            site: session.siteText(site),
+            ...(part === OF_FREE ? { stack_is: "free" } : {}),
+            stack: session.stack(stack),
         })),
-        oom: Array.from({ length: view.facts.ooms }, (_, i) => ({
-            event: view.c.oom(i).event,
-            requested_bytes: view.c.oom(i).size < 0 ? null : view.c.oom(i).size,
-            device_free_bytes: view.c.oom(i).device_free < 0 ? null : view.c.oom(i).device_free,
-        })),
+        oom: Array.from({ length: ooms }, (_, i) => {
+            const { event, size, device_free } = view.c.oom(i);
+            return { event, requested_bytes: orNull(size), device_free_bytes: orNull(device_free) };
+        }),
     };
 }
 
 /** @param {Page} page @returns {PageView} */
 function currentView(page) {
     const { session, state } = page;
+    const { axis, colorBy, filter, mapOpen, mapOrder, search, selected } = state;
+    const range = state.range && rangeEvents(page, state.range);
     return {
         device: session.devices[state.device].ordinal,
         from: eventOfAxis(page, state.from),
         to: eventOfAxis(page, state.to),
-        axis: state.axis,
-        colorBy: state.colorBy,
-        search: state.search,
-        selected: state.selected,
-        filter: { ...state.filter },
-        map: state.mapOpen ? state.mapOrder : null,
-        range: state.range
-            ? { from: rangeEvents(page, state.range).first, to: rangeEvents(page, state.range).end }
-            : null,
+        ...{ axis, colorBy, search, selected },
+        filter: { ...filter },
+        map: mapOpen ? mapOrder : null,
+        range: range && { from: range.first, to: range.end },
     };
 }
 
@@ -144,15 +135,10 @@ async function changeView(page, wanted = {}) {
     }
     if (wanted.colorBy !== undefined) change(page, { colorBy: wanted.colorBy });
     if (wanted.filter !== undefined) setFilter(page, { ...emptyFilter(), ...wanted.filter });
-    if (wanted.range !== undefined)
-        change(page, {
-            range:
-                wanted.range &&
-                rangeInRun(page, {
-                    from: axisOfEvent(page, wanted.range.from),
-                    to: axisOfEvent(page, wanted.range.to),
-                }),
-        });
+    if (wanted.range !== undefined) {
+        const [from, to] = [wanted.range?.from ?? NaN, wanted.range?.to ?? NaN].map((at) => axisOfEvent(page, at));
+        change(page, { range: wanted.range && rangeInRun(page, { from, to }) });
+    }
     if (wanted.map !== undefined)
         change(page, { mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
     if (wanted.search !== undefined) setSearch(page, wanted.search);
@@ -201,11 +187,7 @@ export const callsOf = perPage((page) => {
     const plot = plotOf(page);
     return /** @type {Omit<PageApi, "ready">} */ ({
         devices: () =>
-            Array.from({ length: session.facts.devices }, (_, i) => ({
-                device: session.devices[i].ordinal,
-                events: session.devices[i].events,
-                allocations: session.devices[i].allocations,
-            })),
+            session.devices.map(({ ordinal: device, events, allocations }) => ({ device, events, allocations })),
         summary: () => summaryOfDevice(page),
         view: () => currentView(page),
         setView: (wanted) => changeView(page, wanted),
@@ -263,14 +245,11 @@ export const callsOf = perPage((page) => {
             return { name: "", bytes: sums.bytes, count: sums.count, children };
         },
         compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
-            const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);
-            const rows = found.map(({ name, a: bytesA, b: bytesB, delta }) => ({
-                name,
-                a_bytes: bytesA,
-                b_bytes: bytesB,
-                delta_bytes: delta,
-            }));
-            return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
+            const { a: ofA, b: ofB, rows } = listDifferences(view, a, b, by);
+            const asTold = (/** @type {import("./questions.js").Difference} */ { name, a, b, delta }) => {
+                return { name, a_bytes: a, b_bytes: b, delta_bytes: delta };
+            };
+            return { a_bytes: ofA.bytes, b_bytes: ofB.bytes, rows: rows.map(asTold) };
         },
         picture: ({ scale = 1, names = true } = {}) => {
             if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
@@ -291,15 +270,17 @@ export const callsOf = perPage((page) => {
         blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
         stats: () => {
             flush(page);
+            const [{ allocations }, { drawn, merged, draws }] = [view.facts, plot];
+            const times = { frameMs: plot.frameMs.slice(), mapMs: mapOf(page).frameMs.slice() };
+            const memoryBytes = session.module.memory.buffer.byteLength;
             return {
-                allocations: view.facts.allocations,
-                drawn: plot.drawn,
-                merged: plot.merged,
-                frameMs: plot.frameMs.slice(),
-                memoryBytes: session.module.memory.buffer.byteLength,
-                kept: kept.active ? kept.allocations : view.facts.allocations,
-                draws: plot.draws,
-                mapMs: mapOf(page).frameMs.slice(),
+                allocations,
+                drawn,
+                merged,
+                draws,
+                ...times,
+                memoryBytes,
+                kept: kept.active ? kept.allocations : allocations,
             };
         },
     });

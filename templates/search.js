@@ -32,13 +32,9 @@ function askedNow(/** @type {Page} */ page) {
 
 /** @param {Page} page @param {string} error */
 function finishSearch(page, error) {
-    const found = error ? { allocations: 0, bytes: 0 } : page.view.c.matches();
-    Object.assign(searchOf(page), {
-        error,
-        ready: !error,
-        running: false,
-        result: { allocations: found.allocations, bytesAtPeak: found.bytes },
-    });
+    const { allocations, bytes } = error ? { allocations: 0, bytes: 0 } : page.view.c.matches();
+    const result = { allocations, bytesAtPeak: bytes };
+    Object.assign(searchOf(page), { error, ready: !error, running: false, result });
     applyOnly(page);
     invalidate(page, EVERYTHING);
 }
@@ -62,13 +58,8 @@ export function updateSearch(page) {
     const search = searchOf(page);
     const asked = askedNow(page);
     if (search.asked === asked) return;
-    Object.assign(search, {
-        asked,
-        ready: false,
-        error: "",
-        running: state.search !== "",
-        result: { allocations: 0, bytesAtPeak: 0 },
-    });
+    const result = { allocations: 0, bytesAtPeak: 0 };
+    Object.assign(search, { asked, ready: false, error: "", running: state.search !== "", result });
     if (!state.search) {
         // The old matches are dropped: without a search the table lists all allocations.
         view.c.words(SEARCH_SLOT, 0);
@@ -76,14 +67,9 @@ export function updateSearch(page) {
         return;
     }
     search.matcher ??= new Matcher(session);
-    search.done = selectWords(
-        view,
-        search.matcher,
-        SEARCH_SLOT,
-        state.search,
-        () => search.asked === asked,
-        (error) => finishSearch(page, error),
-    );
+    const isCurrent = () => search.asked === asked;
+    const done = (/** @type {string} */ error) => finishSearch(page, error);
+    search.done = selectWords(view, search.matcher, SEARCH_SLOT, state.search, isCurrent, done);
 }
 
 /** @param {Page} page @param {string} text */

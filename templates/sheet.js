@@ -1,4 +1,5 @@
 // On narrow screens the details are a sheet over the lower edge, with three heights: a grip, keys and tabs change them.
+import { consume } from "./text.js";
 
 const HEIGHTS = ["low", "half", "full"];
 
@@ -32,8 +33,7 @@ export function startSheet(page) {
         const by = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
         if (!by) return;
         set(nth() + by);
-        event.preventDefault();
-        event.stopPropagation();
+        consume(event);
     });
     page.element("side", HTMLElement).addEventListener("click", ({ target }) => {
         if (target instanceof Element && target.closest("[role=tab]") && nth() === 0) set(1);

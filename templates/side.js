@@ -9,7 +9,7 @@ import { drawList, listKeysOf, listsCategories } from "./panel.js";
 import { createPlan } from "./plan_view.js";
 import { makeSplitter } from "./splitter.js";
 import { change, drawn, perPage } from "./state.js";
-import { setText } from "./text.js";
+import { consume, setAll, setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
 
@@ -75,9 +75,8 @@ export function placeSide(page) {
     for (const { id, count, urgent } of side.views) {
         panelOf(page, id).hidden = id !== shown.id;
         if (tabIdOf(id) !== id) continue;
-        const tab = tabOf(page, id);
-        tab.setAttribute("aria-selected", String(id === tabIdOf(shown.id)));
-        tab.tabIndex = id === tabIdOf(shown.id) ? 0 : -1;
+        const isOpen = id === tabIdOf(shown.id);
+        const tab = setAll(tabOf(page, id), { "aria-selected": isOpen, tabIndex: isOpen ? 0 : -1 });
         const number = count?.() ?? 0;
         const badge = tab.querySelector("span");
         if (badge) {
@@ -188,8 +187,7 @@ export function startSide(/** @type {Page} */ page) {
             const next = tabs[(tabs.indexOf(id) + by + tabs.length) % tabs.length];
             change(page, { tab: next });
             tabOf(page, next).focus();
-            event.preventDefault();
-            event.stopPropagation();
+            consume(event);
         });
     }
 }

@@ -1,5 +1,7 @@
 // Handles between two parts of the page: dragged, moved by arrows, and reset by a double click or Home.
 
+import { consume, setAll } from "./text.js";
+
 /** @typedef {{read: () => number, write: (pixels: number | null) => void, least: number, most: () => number, sign: 1 |
  * -1}} Split pixels of the part that it sizes; null: as the style sheet says; sign 1: it grows with the coordinate */
 
@@ -10,9 +12,8 @@ export function makeSplitter(handle, { read, write, least, most, sign }) {
     let drag = null;
     const highest = () => Math.max(least, most());
     const tell = () => {
-        handle.setAttribute("aria-valuemin", String(least));
-        handle.setAttribute("aria-valuemax", String(Math.round(highest())));
-        handle.setAttribute("aria-valuenow", String(Math.round(read())));
+        const [max, now] = [Math.round(highest()), Math.round(read())];
+        setAll(handle, { "aria-valuemin": least, "aria-valuemax": max, "aria-valuenow": now });
     };
     const set = (/** @type {number | null} */ size) => {
         write(size === null ? null : Math.min(Math.max(size, least), highest()));
@@ -23,8 +24,7 @@ export function makeSplitter(handle, { read, write, least, most, sign }) {
         if (event.button !== 0) return;
         drag = { at: place(event), size: read() };
         handle.setPointerCapture(event.pointerId);
-        event.preventDefault();
-        event.stopPropagation();
+        consume(event);
     });
     handle.addEventListener("pointermove", (event) => drag && set(drag.size + sign * (place(event) - drag.at)));
     for (const end of ["pointerup", "pointercancel"]) handle.addEventListener(end, () => (drag = null));
@@ -34,19 +34,11 @@ export function makeSplitter(handle, { read, write, least, most, sign }) {
     });
     handle.addEventListener("focus", tell);
     handle.addEventListener("keydown", (event) => {
-        const by =
-            {
-                ArrowLeft: upright ? -16 : 0,
-                ArrowRight: upright ? 16 : 0,
-                ArrowUp: upright ? 0 : -16,
-                ArrowDown: upright ? 0 : 16,
-            }[event.key] ?? 0;
+        const by = { [upright ? "ArrowLeft" : "ArrowUp"]: -16, [upright ? "ArrowRight" : "ArrowDown"]: 16 }[event.key];
         if (by) set(read() + sign * by);
         else if (event.key === "Home") set(null);
         else return;
-        event.preventDefault();
-        event.stopPropagation();
+        consume(event);
     });
     tell();
-    return { tell };
 }

@@ -31,10 +31,8 @@ export function say(page, text) {
 function openedText(page) {
     const { meta, view } = page;
     const [first] = askFindings(view);
-    return (
-        `${meta.title || meta.file} is open.` +
-        `${first?.severity === "high" ? ` The most urgent of what was found: ${first.title}.` : ""}`
-    );
+    const urgent = first?.severity === "high" ? ` The most urgent of what was found: ${first.title}.` : "";
+    return `${meta.title || meta.file} is open.${urgent}`;
 }
 
 function filterText(/** @type {Page} */ page) {
@@ -47,10 +45,8 @@ function searchText(/** @type {Page} */ page) {
     const search = searchOf(page);
     if (page.state.search === "") return "";
     const { allocations, bytesAtPeak } = search.result;
-    return (
-        search.error ||
-        `The search finds ${formatPlural(allocations, allocationWord(page))}, ${formatBytes(bytesAtPeak)} at the peak.`
-    );
+    const many = formatPlural(allocations, allocationWord(page));
+    return search.error || `The search finds ${many}, ${formatBytes(bytesAtPeak)} at the peak.`;
 }
 
 /** The pinned thing, and its place among the matches, in words. @param {Page} page */
@@ -60,10 +56,8 @@ function pinText(page) {
     const allocation = view.c.allocation(state.selected);
     const place = placeOfMatch(page);
     const which = place ? `${formatCount(place)} of ${formatCount(searchOf(page).result.allocations)}` : "Pinned";
-    return (
-        `${which}: ${formatBytes(allocation.bytes)} of ` +
-        `${view.stackSite(allocation.stack)}, ${lifetimeText(page, allocation)}.`
-    );
+    const what = `${formatBytes(allocation.bytes)} of ${view.stackSite(allocation.stack)}`;
+    return `${which}: ${what}, ${lifetimeText(page, allocation)}.`;
 }
 
 /** Is a search or a filter still running? @param {Page} page */

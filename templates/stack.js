@@ -1,7 +1,7 @@
 // A stack as a list: the user's own frames, with folds for the frames between them.
 import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
 import { change } from "./state.js";
-import { baseName, formatCount, formatPlural, frameText, make } from "./text.js";
+import { baseName, formatCount, formatPlural, frameText, make, makeButton } from "./text.js";
 
 /** How many frames and folds of a stack are made at once; the rest of a deeper stack is one more fold. */
 const FRAMES_MOST = 200;
@@ -24,31 +24,20 @@ function makeFrame(page, run, site) {
     const { file, line, name } = session.frame(run.id);
     const user = view.c.frame_kind(run.id) === FRAME_USER;
     const item = make("li", `frame${user ? " frame-user" : ""}${run.id === site ? " frame-site" : ""}`);
-    const place = make("button", "frame-place", line ? `${baseName(file)}:${line}` : baseName(file));
-    place.title = "Highlight everything that goes through this frame";
-    place.setAttribute("aria-pressed", String(state.focus?.by === "frame" && state.focus.id === run.id));
-    place.addEventListener("click", () =>
-        change(page, {
-            focus: state.focus?.by === "frame" && state.focus.id === run.id ? null : { by: "frame", id: run.id },
-        }),
-    );
-    const head = make("p", "frame-head");
-    if (place.textContent) head.append(place, " ");
-    head.append(make("span", "frame-name", name));
+    const isLit = () => state.focus?.by === "frame" && state.focus.id === run.id;
+    const light = () => change(page, { focus: isLit() ? null : { by: "frame", id: run.id } });
+    const pressed = { title: "Highlight everything that goes through this frame", "aria-pressed": isLit() };
+    const place = makeButton("frame-place", line ? `${baseName(file)}:${line}` : baseName(file), light, pressed);
+    const head = make("p", "frame-head", ...(place.textContent ? [place, " "] : []), make("span", "frame-name", name));
     if (run.times > 1) head.append(make("span", "frame-times", ` \u00d7 ${run.times}`));
     item.append(head);
     const folder = file.slice(0, file.length - baseName(file).length);
     if (folder && user) item.append(make("p", "frame-folder", folder));
     const fx = session.frameFx(run.id);
-    if (fx) item.append(...makeFx(fx));
+    if (fx?.text) item.append(make("p", "frame-fx", fx.text));
+    if (fx?.original) item.append(make("pre", "frame-fx", fx.original));
     item.title = frameText({ file, line, name });
     return item;
-}
-
-/** The node of a frame in generated code, and the lines of the model behind it. @param {FxNode} fx */
-function makeFx(fx) {
-    const parts = fx.text ? [make("p", "frame-fx", fx.text)] : [];
-    return fx.original ? [...parts, make("pre", "frame-fx", fx.original)] : parts;
 }
 
 /** @param {Page} page @param {{id: number, times: number}[]} runs */
@@ -67,16 +56,13 @@ function foldLabel(page, runs) {
 
 /** Makes a fold of frames, closed at first. @param {{id: number, times: number}[]} runs @param {number} site */
 function makeFold(/** @type {Page} */ page, runs, site) {
-    const item = make("li", "fold");
-    const details = make("details");
     const frames = make("ol", "frames");
-    details.append(make("summary", "", foldLabel(page, runs)), frames);
+    const details = make("details", "", make("summary", "", foldLabel(page, runs)), frames);
     // The frames are made when they are first shown, because a stack can have hundreds.
     details.addEventListener("toggle", () => {
         if (!frames.firstChild) frames.append(...runs.map((run) => makeFrame(page, run, site)));
     });
-    item.append(details);
-    return item;
+    return make("li", "fold", details);
 }
 
 /** @param {Page} page @param {number} stack */

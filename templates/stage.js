@@ -1,6 +1,6 @@
 // Shared by all timelines: canvases in a box, lines, labels, the axis of bytes, the mouse.
 import { clearCanvas, lineScale, sizeCanvas, themeColor, tickUnit } from "./paint.js";
-import { BYTE_UNITS, decimalsOf, make } from "./text.js";
+import { BYTE_UNITS, decimalsOf, make, setAll } from "./text.js";
 
 /**
  * @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null,
@@ -21,8 +21,7 @@ const TICK_FORMATS = [0, 1, 2, 3].map(
  */
 export function makeStage(name, box, gutter, below) {
     const [pixels, axes, overlay] = ["pixels", "axes", "overlay"].map((part) => make("canvas", `pane-${part}`));
-    pixels.setAttribute("role", "img");
-    pixels.id = `timeline-${name}`;
+    setAll(pixels, { role: "img", id: `timeline-${name}` });
     const room = make("div", "pane-room", axes, pixels, overlay);
     box.append(room);
     const stage = { room, pixels, axes, overlay, width: 1, height: 1, ratio: 1 };
@@ -83,17 +82,11 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
     const room = Math.min(12, Math.max(2, Math.floor((height * ratio) / (70 * lineScale(ratio)))));
     const [most, base] = [Math.max(high, -low), Math.max(0, low)];
     // The module's axes begin at zero; the same ticks are used below it.
-    const above = view.session.ticks(
-        "bytes",
-        base,
-        most,
-        Math.max(2, Math.round((room * (most - base)) / (high - low))),
-    );
+    const share = (most - base) / (high - low);
+    const above = view.session.ticks("bytes", base, most, Math.max(2, Math.round(room * share)));
     const step = above.length > 1 ? above[1] - above[0] : above[0] || most;
-    const ticks = [
-        ...above.filter((bytes) => bytes <= high),
-        ...above.filter((bytes) => bytes > 0 && -bytes >= low).map((bytes) => -bytes),
-    ];
+    const below = above.filter((bytes) => bytes > 0 && -bytes >= low).map((bytes) => -bytes);
+    const ticks = [...above.filter((bytes) => bytes <= high), ...below];
     const unit = tickUnit(step, above[above.length - 1] ?? most);
     const decimals = decimalsOf(step / 1024 ** unit, 3);
     context.textBaseline = "middle";
@@ -153,12 +146,9 @@ export function listen(stage, at, hands) {
         (event) => {
             event.preventDefault();
             const { along, across } = wheelPixels(event);
+            const at = Math.min(1, Math.max(0, place(event).x / stage.width));
             if (event.shiftKey || Math.abs(along) > Math.abs(across)) hands.pan((along || across) / stage.width);
-            else
-                hands.zoom(
-                    Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)),
-                    Math.min(1, Math.max(0, place(event).x / stage.width)),
-                );
+            else hands.zoom(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
         },
         { passive: false },
     );

@@ -156,24 +156,36 @@ export function element(id, type) {
     return found;
 }
 
+/** Sets properties of an element, and by the same names its attributes: those with a "-", and `role`.
+ * @template {HTMLElement} T @param {T} target @param {Record<string, unknown>} fields undefined: it stays as it is */
+export function setAll(target, fields) {
+    for (const [name, value] of Object.entries(fields).filter(([, value]) => value !== undefined))
+        if (name === "role" || name.includes("-")) target.setAttribute(name, String(value));
+        else Reflect.set(target, name, value);
+    return target;
+}
+
 /**
  * Makes an element. Text from the snapshot enters the document only here and in setText, always as text.
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag @param {string} [className] @param {...(string | Node)} parts
+ * @param {K} tag @param {string} [className] @param {...(string | Node | Record<string, unknown>)} parts what it holds,
+ * and objects with what setAll sets
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function make(tag, className, ...parts) {
     const made = document.createElement(tag);
     if (className) made.className = className;
-    made.append(...parts);
     if (made instanceof HTMLButtonElement) made.type = "button";
+    for (const part of parts)
+        if (typeof part === "string" || part instanceof Node) made.append(part);
+        else setAll(made, part);
     return made;
 }
 
-/** @param {string} className @param {string} text @param {() => void} press @param {string} [title] */
-export function makeButton(className, text, press, title = "") {
-    const button = make("button", className, text);
-    if (title) button.title = title;
+/** @param {string} className @param {string} text @param {() => void} press
+ * @param {string | Record<string, unknown>} [more] its title, or what setAll sets */
+export function makeButton(className, text, press, more = {}) {
+    const button = make("button", className, text, typeof more === "string" ? { title: more } : more);
     button.addEventListener("click", press);
     return button;
 }
@@ -188,20 +200,27 @@ export function makeSwatch(color) {
 /** Makes a row of a table. @param {"td" | "th"} tag @param {string} className
  * @param {[className: string, content: string | Node][]} cells */
 export function makeTableRow(tag, className, cells) {
-    const row = make("tr", className);
-    for (const [kind, content] of cells) {
-        row.append(make(tag, kind, content));
-    }
-    return row;
+    return make("tr", className, ...cells.map(([kind, content]) => make(tag, kind, content)));
 }
 
 /** Makes a box with a role, and a name for screen readers. @param {string} role @param {string} className
  * @param {string} [label] */
 export function makeBox(role, className, label) {
-    const box = make("div", className);
-    box.setAttribute("role", role);
-    if (label) box.setAttribute("aria-label", label);
-    return box;
+    return make("div", className, { role, "aria-label": label });
+}
+
+/** Joins what is said, "1.5 GiB \u00b7 3 events"; what is empty is left out. @param {...(string | null)} parts */
+export function dotted(...parts) {
+    return parts.filter(Boolean).join(" \u00b7 ");
+}
+
+/** The word after this one in a list that goes round. @param {readonly string[]} words @param {string} word */
+export const after = (words, word) => words[(words.indexOf(word) + 1) % words.length];
+
+/** Ends an event that was acted on here. @param {Event} event */
+export function consume(event) {
+    event.preventDefault();
+    event.stopPropagation();
 }
 
 /**
@@ -210,12 +229,9 @@ export function makeBox(role, className, label) {
  * @param {(key: string) => string} [idOf] the buttons' ids
  */
 export function makeChoices(box, choices, act, idOf) {
-    const buttons = choices.map(([key, text]) => {
-        const button = makeButton("", text, () => act(key));
-        button.dataset.choice = key;
-        if (idOf) button.id = idOf(key);
-        return button;
-    });
+    const buttons = choices.map(([key, text]) =>
+        makeButton("", text, () => act(key), { "data-choice": key, id: idOf?.(key) }),
+    );
     box.replaceChildren(...buttons);
     return (/** @type {string} */ chosen) => {
         for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.choice === chosen));
@@ -260,12 +276,9 @@ export function deviceName(ordinal) {
     return ordinal === -2 ? "host (pinned)" : ordinal < 0 ? "CPU" : String(ordinal);
 }
 
-/** @param {HTMLDListElement} facts @param {string} name @param {string} value @param {string} [title] */
-export function addFact(facts, name, value, title) {
-    if (!value) return;
-    const shown = make("dd", "", value);
-    if (title) shown.title = title;
-    facts.append(make("dt", "", name), shown);
+/** @param {HTMLDListElement} facts @param {string} name @param {string} value */
+export function addFact(facts, name, value) {
+    if (value) facts.append(make("dt", "", name), make("dd", "", value));
 }
 
 /** Integer of [least, most), or null for anything else.

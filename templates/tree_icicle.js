@@ -65,17 +65,8 @@ export function boxesOf(tree, direction) {
         tree.deepest = Math.max(tree.deepest, level);
         if (level > tree.state.treeDepth) return;
         const text = index === 0 ? "everything" : nodeName(tree.view, direction, frame, level - 1);
-        boxes.push({
-            index,
-            frame,
-            bytes,
-            before_bytes,
-            text,
-            from,
-            width,
-            level,
-            faded: tree.met !== null && !tree.met[index],
-        });
+        const faded = tree.met !== null && !tree.met[index];
+        boxes.push({ index, frame, bytes, before_bytes, text, from, width, level, faded });
         let at = from;
         for (let i = first_child; i < first_child + children; i++) {
             add(i, at, level + 1);
@@ -88,9 +79,8 @@ export function boxesOf(tree, direction) {
 
 /** @param {Tree} tree @param {IcicleBox} drawn @param {number} whole @param {number} row */
 function makeBox(tree, { index, frame, bytes, before_bytes, text, from, width, level, faded }, whole, row) {
-    const part = make("button", "icicle-box", width > 0.08 ? text : "");
-    part.tabIndex = -1;
-    part.title = `${text}: ${formatBytes(bytes)} (${formatShare(bytes, whole)})`;
+    const title = `${text}: ${formatBytes(bytes)} (${formatShare(bytes, whole)})`;
+    const part = make("button", "icicle-box", width > 0.08 ? text : "", { tabIndex: -1, title });
     part.style.left = `${from * 100}%`;
     part.style.width = `${width * 100}%`;
     part.style.top = `${row * BOX_HEIGHT}px`;

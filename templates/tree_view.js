@@ -5,7 +5,9 @@ import { VirtualList } from "./list.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, LIST, momentText, rangeEvents } from "./state.js";
 import {
+    after,
     baseName,
+    dotted,
     formatBytes,
     formatChange,
     formatCount,
@@ -41,11 +43,8 @@ function makeRow() {
 /** The filter's word for allocations through a frame. @param {Page} page @param {number} frame */
 function frameWord(page, frame) {
     const { file, line, name } = page.session.frame(frame);
-    return (
-        `"` +
-        `${[line ? `${baseName(file)}:${line}` : baseName(file), name].filter(Boolean).join(" ").replaceAll('"', "")}` +
-        `"`
-    );
+    const words = [line ? `${baseName(file)}:${line}` : baseName(file), name].filter(Boolean).join(" ");
+    return `"${words.replaceAll('"', "")}"`;
 }
 
 const DIRECTIONS = { callees: "Callers first", callers: "Call sites first", places: "By file" };
@@ -76,9 +75,8 @@ function onlySmall(tree, index) {
 
 /** The words of a row of small ones. @param {Tree} tree @param {TreeRow} row */
 function smallText(tree, { small, frame, level }) {
-    const many =
-        `${formatPlural(small.length, level === 0 && tree.state.treeDirection === "callers" ? "site" : "row")}` +
-        " below 1 %";
+    const noun = level === 0 && tree.state.treeDirection === "callers" ? "site" : "row";
+    const many = `${formatPlural(small.length, noun)} below 1 %`;
     if (frame) return `${tree.session.siteText(frame)} \u00b7 ${many}`;
     const below = small.every((i) => baseOf(tree, i) === baseOf(tree, small[0])) ? baseOf(tree, small[0]) : "";
     return below ? `${many} in ${below}` : many;
@@ -157,14 +155,8 @@ function fillLine(tree, line, row) {
     const whole = node(tree, 0).bytes;
     line.what.style.paddingLeft = `${row.level * 14}px`;
     setText(line.fold, many ? "\u25b8" : children === 0 || itself ? "" : tree.open.has(row.node) ? "\u25be" : "\u25b8");
-    setText(
-        line.text,
-        itself
-            ? "itself"
-            : many
-              ? smallText(tree, row)
-              : nodeName(tree.view, tree.state.treeDirection, frame, row.level),
-    );
+    const name = () => nodeName(tree.view, tree.state.treeDirection, frame, row.level);
+    setText(line.text, itself ? "itself" : many ? smallText(tree, row) : name());
     line.what.title = line.text.textContent ?? "";
     line.swatch.hidden = many;
     line.swatch.style.background = tree.view.siteColor(frame, isDark(tree.page));
@@ -178,14 +170,9 @@ function fillLine(tree, line, row) {
     setText(line.delta, tree.against && !itself ? formatChange(since, tree.figures.text) : "");
     line.delta.classList.toggle("more", since > 0);
     line.delta.classList.toggle("less", since < 0);
-    const focus = focusOf(tree.page, frame, row.level);
-    const focused =
-        !many &&
-        !itself &&
-        tree.state.focus !== null &&
-        tree.state.focus.by === focus?.by &&
-        tree.state.focus.id === frame;
-    showChosen(line.element, focused);
+    const now = tree.state.focus;
+    const isLit = now !== null && now.by === focusOf(tree.page, frame, row.level)?.by && now.id === frame;
+    showChosen(line.element, !many && !itself && isLit);
     line.element.setAttribute("aria-expanded", String(tree.open.has(row.node)));
 }
 
@@ -208,13 +195,8 @@ function choose(tree, row) {
 function plant(tree, question, direction) {
     tree.nodes = [];
     tree.own = planted.count + 1;
-    return askTree(
-        tree.view,
-        question,
-        direction,
-        tree.against ? (tree.state.marks[0]?.event ?? null) : null,
-        tree.state.treeFrom,
-    );
+    const before = tree.against ? (tree.state.marks[0]?.event ?? null) : null;
+    return askTree(tree.view, question, direction, before, tree.state.treeFrom);
 }
 
 /** Plants the tree again if a script has planted another one. @param {Tree} tree */
@@ -242,17 +224,9 @@ function draw(tree) {
     const question = about(tree);
     const before = tree.state.marks[0]?.event ?? null;
     tree.against = before !== null && "at" in question;
-    const now = JSON.stringify([
-        tree.state.device,
-        question,
-        tree.state.treeDirection,
-        tree.state.treeFrom,
-        tree.kept.version,
-        isDark(tree.page),
-        before,
-        tree.state.treeDepth,
-        tree.state.treeChange,
-    ]);
+    const { device, treeDirection, treeFrom, treeDepth, treeChange } = tree.state;
+    const of = [device, question, treeDirection, treeFrom, tree.kept.version, before, treeDepth, treeChange];
+    const now = JSON.stringify([...of, isDark(tree.page)]);
     if (tree.asked !== now) {
         tree.asked = now;
         tree.deepest = 1;
@@ -273,30 +247,25 @@ function draw(tree) {
     }
     keepTree(tree);
     const { bytes, count } = node(tree, 0);
-    setText(
-        tree.title,
-        "at" in question
-            ? question.at === tree.view.facts.peak_event
-                ? "At the peak"
-                : "At the marked moment"
-            : "In the selection",
+    const at = "at" in question ? Number(question.at) : null;
+    const moment = at === tree.view.facts.peak_event ? "At the peak" : "At the marked moment";
+    setText(tree.title, at === null ? "In the selection" : moment);
+    const large = tree.words.value.trim() && !tree.met;
+    const total = dotted(
+        `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}`,
+        at !== null && tree.view.facts.events ? momentText(tree.page, at) : "",
+        large ? `more than ${formatCount(SEARCHED_MOST)} nodes: the tree is not searched` : "",
+        tree.view.c.tree_cut() ? "the outermost callers are left out" : "",
+        tree.against ? `${formatChange(bytes - node(tree, 0).before_bytes)} since A` : "",
+        treeFrom ? `through ${tree.session.siteText(treeFrom)}` : "",
     );
-    setText(
-        tree.total,
-        `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}` +
-            ("at" in question && tree.view.facts.events ? ` \u00b7 ${momentText(tree.page, Number(question.at))}` : ""),
-    );
-    if (tree.words.value.trim() && !tree.met)
-        tree.total.textContent += ` \u00b7 more than ${formatCount(SEARCHED_MOST)} nodes: the tree is not searched`;
-    if (tree.view.c.tree_cut()) tree.total.textContent += " \u00b7 the outermost callers are left out";
-    if (tree.against) tree.total.textContent += ` \u00b7 ${formatChange(bytes - node(tree, 0).before_bytes)} since A`;
+    setText(tree.total, total);
     tree.changes.hidden = !tree.against;
     tree.changes.setAttribute("aria-pressed", String(tree.state.treeChange));
     tree.scroll.classList.toggle("against", tree.against);
     tree.only.hidden = !tree.state.focus || !["frame", "site", "file"].includes(tree.state.focus.by);
     tree.here.hidden = tree.state.focus?.by !== "frame" || tree.state.focus.id === tree.state.treeFrom;
     tree.back.hidden = tree.state.treeFrom === 0;
-    if (tree.state.treeFrom) tree.total.textContent += ` \u00b7 through ${tree.session.siteText(tree.state.treeFrom)}`;
     tree.press(tree.state.treeDirection);
     tree.scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
     tree.list.draw(tree.rows.length);
@@ -322,40 +291,22 @@ function makeTree(page, box, use) {
         TREES.map((direction) => [direction, DIRECTIONS[direction]]),
         (treeDirection) => change(page, { treeDirection }),
     );
-    const head = make("div", "panel-head");
-    const changes = makeButton(
-        "quiet",
-        "Since A",
-        () => change(page, { treeChange: !state.treeChange }),
-        "Colour by what has changed since mark A",
-    );
-    head.append(title, directions, changes, total);
-    const tools = make("div", "tree-tools");
-    const words = make("input");
-    words.type = "search";
-    words.placeholder = "Search in the tree";
-    words.setAttribute("aria-label", "Search in the tree");
+    const turn = () => change(page, { treeChange: !state.treeChange });
+    const changes = makeButton("quiet", "Since A", turn, "Colour by what has changed since mark A");
+    const head = make("div", "panel-head", title, directions, changes, total);
+    const hint = "Search in the tree";
+    const words = make("input", "", { type: "search", placeholder: hint, "aria-label": hint });
     words.addEventListener("input", use.search);
-    const depth = make("input");
-    depth.type = "range";
-    depth.min = "1";
-    depth.setAttribute("aria-label", "Levels of the icicle");
+    const depth = make("input", "", { type: "range", min: "1", "aria-label": "Levels of the icicle" });
     depth.addEventListener("input", () => change(page, { treeDepth: Number(depth.value) }));
     const levels = make("span", "tree-levels");
-    const only = makeButton(
-        "quiet",
-        "Only these",
-        () => state.focus && setFilter(page, { words: `${state.filter.words} ${focusWord(page, state.focus)}`.trim() }),
-        "Remove all that does not go through this frame",
-    );
-    const here = makeButton(
-        "quiet",
-        "From here",
-        () => change(page, { treeFrom: state.focus?.id ?? 0 }),
-        "Start here: callers above, calls below",
-    );
+    const keep = () =>
+        state.focus && setFilter(page, { words: `${state.filter.words} ${focusWord(page, state.focus)}`.trim() });
+    const only = makeButton("quiet", "Only these", keep, "Remove all that does not go through this frame");
+    const start = () => change(page, { treeFrom: state.focus?.id ?? 0 });
+    const here = makeButton("quiet", "From here", start, "Start here: callers above, calls below");
     const back = makeButton("quiet", "Everything", () => goBack(page), "Back to the whole tree (Backspace)");
-    tools.append(words, depth, levels, here, back, only);
+    const tools = make("div", "tree-tools", words, depth, levels, here, back, only);
     const icicle = makeBox("group", "icicle", "Icicle of callers");
     // Focusable, so that keys scroll it if it scrolls.
     icicle.tabIndex = 0;
@@ -369,30 +320,12 @@ function makeTree(page, box, use) {
     const { scroll, body } = makeGrid(`tree-rows${page.suffix}`, heads, { kind: "colored", role: "treegrid" });
     scroll.setAttribute("aria-label", "Tree of callers");
     box.replaceChildren(head, tools, icicle, scroll);
+    const { kept, session, view } = page;
+    const { fill, choose } = use;
     return {
-        page,
-        kept: page.kept,
-        session: page.session,
-        state,
-        view: page.view,
-        title,
-        total,
-        press,
-        changes,
-        words,
-        depth,
-        levels,
-        only,
-        here,
-        back,
-        icicle,
-        scroll,
-        list: new VirtualList(scroll, body, {
-            make: makeRow,
-            fill: use.fill,
-            choose: use.choose,
-            redraw: () => invalidate(page, LIST),
-        }),
+        ...{ page, kept, session, state, view },
+        ...{ title, total, press, changes, words, depth, levels, only, here, back, icicle, scroll },
+        list: new VirtualList(scroll, body, { make: makeRow, fill, choose, redraw: () => invalidate(page, LIST) }),
         asked: "",
         /** @type {record_node[]} */
         nodes: [],
@@ -434,11 +367,7 @@ export function createTree(page, box) {
         id: "tree",
         draw: () => draw(tree),
         keys: {
-            c: () =>
-                change(page, {
-                    treeDirection:
-                        TREES[(TREES.findIndex((one) => one === page.state.treeDirection) + 1) % TREES.length],
-                }),
+            c: () => change(page, { treeDirection: after(TREES, page.state.treeDirection) }),
             Backspace: () => goBack(page),
         },
     };

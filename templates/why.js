@@ -12,8 +12,8 @@ import { askFindings, askSteps, askSums, findingIds, listSums, SLOTS } from "./q
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { askAll, capacityBytes, change, momentText } from "./state.js";
-import { copyText, formatAt, formatBytes, formatCount, formatEvent } from "./text.js";
-import { make, makeBox, makeButton, tableFigures } from "./text.js";
+import { consume, copyText, formatAt, formatBytes, formatCount, formatEvent } from "./text.js";
+import { make, makeBox, makeButton, setAll, tableFigures } from "./text.js";
 
 const STEPS_SHOWN = 12;
 
@@ -23,10 +23,7 @@ const OPEN_MOST = 3;
 const actionButton = (text, act, first) => makeButton(first ? "quiet first-action" : "quiet", text, act);
 
 /** Gives a button its action's name for scripts. @param {string} action @param {HTMLButtonElement} button */
-function named(action, button) {
-    button.dataset.action = action;
-    return button;
-}
+const named = (action, button) => setAll(button, { "data-action": action });
 
 /** A finding's live bytes at the end of each step: for a leak those of its set, for gradients those of all gradients,
  * otherwise those of its call site. @param {Page} page @param {PageFinding} finding @param {number} index
@@ -34,21 +31,13 @@ function named(action, button) {
 function bytesAtEnds(page, { kind }, index, ends) {
     const { site } = page.view.c.finding(index);
     if (kind === "leak") {
-        const set = (findingIds(page.view, index) ?? []).map((id) => {
-            const { birth, bytes } = page.view.c.allocation(id);
-            return { birth, bytes };
-        });
+        const set = (findingIds(page.view, index) ?? []).map((id) => page.view.c.allocation(id));
         return ends.map((end) => set.reduce((sum, { birth, bytes }) => sum + (birth <= end ? bytes : 0), 0));
     }
     if (kind !== "gradients_kept") return ends.map((end) => page.view.c.site_sum(site, end).bytes);
-    return askAll(page, (all) =>
-        ends.map((at) => {
-            const found = listSums(askSums(all, SLOTS.once, { at }, "category")).find(
-                ({ name }) => name === "gradient",
-            );
-            return found?.bytes ?? 0;
-        }),
-    );
+    const gradients = (/** @type {View} */ all, /** @type {number} */ at) =>
+        listSums(askSums(all, SLOTS.once, { at }, "category")).find(({ name }) => name === "gradient")?.bytes ?? 0;
+    return askAll(page, (all) => ends.map((at) => gradients(all, at)));
 }
 
 /**
@@ -69,28 +58,20 @@ function barSteps(page, { kind, at_event: at }) {
 function stepBars(page, finding, index) {
     const steps = barSteps(page, finding).slice(-STEPS_SHOWN);
     if (steps.length < 2) return [];
-    const bytes = bytesAtEnds(
-        page,
-        finding,
-        index,
-        steps.map(({ to }) => to - 1),
-    );
+    const ends = steps.map(({ to }) => to - 1);
+    const bytes = bytesAtEnds(page, finding, index, ends);
     const most = Math.max(...bytes);
     if (most === 0 || (finding.kind !== "levels_rise" && most !== finding.bytes)) return [];
     const { text } = tableFigures(most);
-    const bars = makeBox(
-        "img",
-        "step-bars",
-        `Alive at the end of each step: ${bytes.map((value, i) => `${steps[i].name} ${text(value)}`).join(", ")}`,
-    );
+    const said = bytes.map((value, i) => `${steps[i].name} ${text(value)}`).join(", ");
+    const bars = makeBox("img", "step-bars", `Alive at the end of each step: ${said}`);
     steps.forEach(({ name }, i) => {
-        const column = make("div", "step-column");
         const bar = make("div", "step-bar");
         const old = i === 0 ? 0 : Math.min(bytes[i], bytes[i - 1]);
         bar.style.height = `${(bytes[i] / most) * 56}px`;
         bar.style.setProperty("--new", `${bytes[i] ? ((bytes[i] - old) / bytes[i]) * 100 : 0}%`);
-        column.append(make("span", "step-value", text(bytes[i])), bar, make("span", "step-name", name));
-        bars.append(column);
+        const value = make("span", "step-value", text(bytes[i]));
+        bars.append(make("div", "step-column", value, bar, make("span", "step-name", name)));
     });
     return [bars];
 }
@@ -110,12 +91,9 @@ function runPicture(page, finding, record) {
     const { session, view } = page;
     const { events, peak_bytes } = view.facts;
     if (events < 2) return [];
-    const box = makeBox(
-        "img",
-        "run-picture",
-        `The whole run${record.site ? ` with ${session.siteText(record.site)}` : ""}; the line is at ` +
-            `${momentText(page, finding.at_event)}.`,
-    );
+    const site = record.site ? ` with ${session.siteText(record.site)}` : "";
+    const moment = momentText(page, finding.at_event);
+    const box = makeBox("img", "run-picture", `The whole run${site}; the line is at ${moment}.`);
     const layer = (/** @type {string} */ name, /** @type {Float64Array} */ curve) => {
         const shape = make("i", name);
         shape.style.clipPath = curveShape(curve, Math.max(1, peak_bytes));
@@ -195,16 +173,14 @@ function provingButton(page, text, said, fields, site = 0) {
 function stackButton(/** @type {Page} */ page, row, stack) {
     /** @type {HTMLElement | null} */
     let shown = null;
-    const button = named(
-        "stack",
-        actionButton("Stack", () => {
-            if (shown) shown.remove();
-            else row.after((shown = makeStack(page, stack)));
-            if (!shown?.isConnected) shown = null;
-            button.setAttribute("aria-expanded", String(shown !== null));
-        }),
-    );
-    button.setAttribute("aria-expanded", "false");
+    const turn = () => {
+        if (shown) shown.remove();
+        else row.after((shown = makeStack(page, stack)));
+        if (!shown?.isConnected) shown = null;
+        button.setAttribute("aria-expanded", String(shown !== null));
+    };
+    /** @type {HTMLButtonElement} */
+    const button = makeButton("quiet", "Stack", turn, { "data-action": "stack", "aria-expanded": false });
     return button;
 }
 
@@ -234,13 +210,8 @@ function compareButton(page, finding, record) {
     const alive = (/** @type {number} */ nth) => page.view.c.site_sum(record.site, steps[nth].to - 1).bytes;
     if (alive(last) <= alive(first)) return [];
     const [from, to] = [first, last].map((nth) => `step ${steps[nth].name.replace("#", "")}`);
-    const fields = {
-        tab: "compare",
-        compareA: `s${first}`,
-        compareB: `s${last}`,
-        compareWhat: "end",
-        compareBy: "site",
-    };
+    const ends = { compareA: `s${first}`, compareB: `s${last}` };
+    const fields = { tab: "compare", ...ends, compareWhat: "end", compareBy: "site" };
     const said = `Comparing what is alive at the end of ${from} and of ${to}`;
     return [named("compare", provingButton(page, `Compare ${from} with ${to}`, said, fields, record.site))];
 }
@@ -250,9 +221,8 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
     const row = make("p", "card-actions", showButton(page, finding, index, showText(page, finding, index)));
     if (isOfGap(finding) && !page.view.sentence("map_refusal")) {
         const moment = finding.at_event;
-        row.append(
-            provingButton(page, "Show the map", `Showing the map ${formatAt(moment)}`, { mapOpen: true, moment }),
-        );
+        const shows = `Showing the map ${formatAt(moment)}`;
+        row.append(provingButton(page, "Show the map", shows, { mapOpen: true, moment }));
         // Nothing keeps a segment that is wholly free.
         const what = finding.kind === "fragmentation" ? "what keeps it" : "the empty segments";
         const said = `Showing ${what} ${formatAt(moment)}`;
@@ -278,18 +248,10 @@ function copyButton(page, text, stack) {
 /** @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string}
  * title @param {boolean} open */
 function makeCard(kind, severity, confidence, figure, title, open) {
-    const card = make("details", `card card-${severity}`);
-    card.open = open;
-    const summary = make("summary");
-    const head = make("span", "card-head");
-    head.append(
-        make("b", "card-kind", KIND_TITLES[kind] ?? kind),
-        make("span", "card-sure", confidence),
-        make("span", "card-figure", figure),
-    );
-    summary.append(head, make("span", "card-title", titleText(title)));
-    card.append(summary);
-    return card;
+    const [sure, amount] = [make("span", "card-sure", confidence), make("span", "card-figure", figure)];
+    const head = make("span", "card-head", make("b", "card-kind", KIND_TITLES[kind] ?? kind), sure, amount);
+    const summary = make("summary", "", head, make("span", "card-title", titleText(title)));
+    return make("details", `card card-${severity}`, { open }, summary);
 }
 
 /** @param {Page} page @param {PageFinding} finding @param {number} index @param {boolean} open */
@@ -299,15 +261,8 @@ function oomCard(page, finding, index, open) {
     const actions = make("p", "card-actions", showButton(page, finding, index, "Show the request"));
     const held = page.view.c.live_at(last.event);
     const who = `ho held ${formatBytes(held)}`;
-    if (held > 0)
-        actions.append(
-            provingButton(page, `W${who}`, `Showing w${who} ${formatAt(last.event)}`, {
-                tab: "who",
-                moment: last.event,
-                range: null,
-                groupBy: "site",
-            }),
-        );
+    const fields = { tab: "who", moment: last.event, range: null, groupBy: "site" };
+    if (held > 0) actions.append(provingButton(page, `W${who}`, `Showing w${who} ${formatAt(last.event)}`, fields));
     if (last.stack) actions.append(stackButton(page, actions, last.stack));
     const [plan, shows] = ["What would make it fit", "Showing what would make it fit"];
     if (devicePlan(page)) actions.append(named("plan", provingButton(page, plan, shows, { tab: "plan" })));
@@ -320,14 +275,8 @@ function oomCard(page, finding, index, open) {
 function findingCard(page, finding, index, open) {
     if (finding.kind === "out_of_memory" && page.view.facts.ooms > 0) return oomCard(page, finding, index, open);
     const record = page.view.c.finding(index);
-    const card = makeCard(
-        finding.kind,
-        finding.severity,
-        finding.confidence,
-        findingFigure(finding),
-        finding.title,
-        open,
-    );
+    const { kind, severity, confidence, title } = finding;
+    const card = makeCard(kind, severity, confidence, findingFigure(finding), title, open);
     const actions = findingActions(page, finding, record, index);
     card.append(actions);
     // The rest of a card is made when it is first opened, because the bars of every step take time.
@@ -346,9 +295,8 @@ function checkList(/** @type {Page} */ page) {
     for (let i = 0, state; (state = view.c.check(i)) <= CHECK_NOT_JUDGED; i++) {
         if (state === CHECK_FOUND) continue;
         const clear = state === CHECK_CLEAR;
-        const sign = make("span", clear ? "sign clear" : "sign", clear ? "✓" : "–");
-        sign.setAttribute("role", "img");
-        sign.setAttribute("aria-label", clear ? "not found:" : "not judged:");
+        const named = { role: "img", "aria-label": clear ? "not found:" : "not judged:" };
+        const sign = make("span", clear ? "sign clear" : "sign", clear ? "✓" : "–", named);
         list.append(make("li", "", sign, session.decode(view.c.check_text(i))));
     }
     return list;
@@ -365,10 +313,7 @@ function judgedFoot(page, count) {
     if (count === 0) foot.append(make("p", "nothing", "Nothing found among the kinds that could be judged."));
     foot.append(make("p", "", page.session.decode(page.view.c.judged_text())));
     if (list.childElementCount === 0) return foot;
-    const more = make("details", "");
-    more.open = count === 0;
-    more.append(make("summary", "", "What was checked"), list);
-    foot.append(more);
+    foot.append(make("details", "", { open: count === 0 }, make("summary", "", "What was checked"), list));
     return foot;
 }
 
@@ -419,8 +364,7 @@ export function createWhy(page, box) {
         else if (event.key === "Enter" && target.tagName === "SUMMARY") press(".first-action");
         else if (event.key === "c") press("[data-action=compare]");
         else return;
-        event.preventDefault();
-        event.stopPropagation();
+        consume(event);
     });
     return {
         id: "why",

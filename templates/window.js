@@ -132,13 +132,11 @@ export function fitSelection(page) {
         setWindow(page, state.range.from, state.range.to);
         change(page, { range: null });
     } else if (state.selected !== null) {
-        const from = axisOfEvent(page, view.c.allocation(state.selected).birth);
-        const to = axisOfEvent(page, view.c.allocation(state.selected).death);
+        const { birth, death } = view.c.allocation(state.selected);
+        const [from, to] = [axisOfEvent(page, birth), axisOfEvent(page, death)];
         const margin = (to - from) * 0.1;
         setWindow(page, from - margin, to + margin);
-    } else {
-        fitWindow(page);
-    }
+    } else fitWindow(page);
 }
 
 /** Brings a moment into the window and holds the list there. @param {Page} page @param {number} event */

@@ -13,10 +13,7 @@ function matchTexts() {
     /** @type {{frames: string[], strings: string[]}} */
     let texts = { frames: [], strings: [] };
     self.onmessage = ({ data }) => {
-        if (data.texts) {
-            texts = data.texts;
-            return;
-        }
+        if (data.texts) return void (texts = data.texts);
         const expression = new RegExp(data.source, data.flags);
         const test = (/** @type {string[]} */ list) => Uint8Array.from(list, (text) => (expression.test(text) ? 1 : 0));
         self.postMessage(null);
@@ -55,9 +52,8 @@ export class Matcher {
     }
 
     texts() {
-        const frames = Array.from({ length: this.session.facts.frames }, (_, id) => {
-            return id === 0 ? "" : frameText(this.session.frame(id));
-        });
+        const textOf = (/** @type {number} */ id) => (id === 0 ? "" : frameText(this.session.frame(id)));
+        const frames = Array.from({ length: this.session.facts.frames }, (_, id) => textOf(id));
         return { frames, strings: this.notedStrings().map((id) => this.session.string(id)) };
     }
 
@@ -100,20 +96,13 @@ export class Matcher {
                 this.stop();
                 end(() => reject(new Error(why)));
             };
-            const watch = () =>
-                (timer = setTimeout(
-                    () =>
-                        give_up(
-                            `The expression takes longer than ${PATIENCE_MS / 1000} s on the names of ` +
-                                "this recording, so it was stopped. Try a simpler one, without a repeat " +
-                                "inside a repeat.",
-                        ),
-                    PATIENCE_MS,
-                ));
+            const slow =
+                `The expression takes longer than ${PATIENCE_MS / 1000} s on the names of this recording, so it was ` +
+                "stopped. Try a simpler one, without a repeat inside a repeat.";
             this.cancel = () => give_up("superseded");
             // The worker says first that it begins, because the time that a browser takes to start it does not count.
             worker.onmessage = ({ data }) => {
-                if (data === null) watch();
+                if (data === null) timer = setTimeout(() => give_up(slow), PATIENCE_MS);
                 else end(() => resolve(data));
             };
             worker.onerror = () => give_up(nowhere);
@@ -177,10 +166,7 @@ function reasonOf(error) {
 export async function selectWords(view, matcher, slot, text, current, done) {
     try {
         const error = wordsError(view, slot, text);
-        if (error) {
-            done(error);
-            return;
-        }
+        if (error) return done(error);
         const expressions = expressionsOf(view, slot, view.c.parse(slot).regexes);
         for (const [nth, { source, flags }] of expressions.entries()) {
             const hits = await matcher.match(source, flags);
