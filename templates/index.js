@@ -9,21 +9,21 @@ import { createHeat } from "./index/heat.js";
 import { createState } from "./index/state.js";
 import { createTable } from "./index/table.js";
 import { createWords, kindTitle } from "./index/words.js";
-import { element, formatBytes, formatCount, formatPlural, make, makeButton, makeTableRow, setText } from "./text.js";
+import { dotted, element, formatBytes, formatCount, formatPlural, make, makeButton, setText } from "./text.js";
 
 /** @typedef {import("./index/data.js").Refusal} Refusal */
 
 /** @param {Batch["data"]["totals"]} totals */
 function showTotals(totals) {
-    const parts = [
+    const peaks = `${formatBytes(totals.lowest_peak_bytes)} to ${formatBytes(totals.highest_peak_bytes)}`;
+    const text = dotted(
         formatPlural(totals.done, "recording"),
-        `peaks ${formatBytes(totals.lowest_peak_bytes)} to ${formatBytes(totals.highest_peak_bytes)}` +
-            `, median ${formatBytes(totals.median_peak_bytes)}`,
-    ];
-    if (totals.copies) parts.push(formatPlural(totals.copies, "copy").replace("copys", "copies"));
-    if (totals.failed) parts.push(`${formatCount(totals.failed)} failed`);
-    if (totals.skipped) parts.push(`${formatCount(totals.skipped)} skipped`);
-    setText(element("totals", HTMLElement), parts.join(" \u00b7 "));
+        `peaks ${peaks}, median ${formatBytes(totals.median_peak_bytes)}`,
+        totals.copies ? formatPlural(totals.copies, "copy").replace("copys", "copies") : "",
+        totals.failed ? `${formatCount(totals.failed)} failed` : "",
+        totals.skipped ? `${formatCount(totals.skipped)} skipped` : "",
+    );
+    setText(element("totals", HTMLElement), text);
 }
 
 /** Shows notes on the whole batch, and the parts of the address that mean nothing.
@@ -41,32 +41,26 @@ function showNotes(said, words) {
 function showBadges({ rows, data }, ask) {
     /** @type {Map<string, number>} */
     const kinds = new Map();
-    for (const row of rows)
-        for (const kind of new Set(
-            row.notes
-                .filter((note) => note.severity !== "info" && note.kind !== "out_of_memory")
-                .map((note) => note.kind),
-        ))
-            kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    const badges = [...kinds]
-        .sort((a, b) => b[1] - a[1])
-        .slice(0, 3)
-        .map(([kind, count]) => ({
-            words: kind,
-            text: `${formatCount(count)} ${kindTitle(kind).toLowerCase()}`,
-            bad: false,
-        }));
-    const odd = rows.filter((row) => row.finding !== null).length;
-    if (odd) badges.unshift({ words: "odd", text: `${formatCount(odd)} odd`, bad: false });
-    if (data.totals.out_of_memory)
-        badges.unshift({ words: "oom", text: `${formatCount(data.totals.out_of_memory)} out of memory`, bad: true });
-    element("badges", HTMLElement).replaceChildren(
-        ...badges.map(({ words, text, bad }) => {
-            const badge = makeButton(bad ? "badge bad" : "badge", text, () => ask(words));
-            badge.dataset.words = words;
-            return badge;
-        }),
-    );
+    for (const { notes } of rows) {
+        const urgent = notes.filter(({ severity, kind }) => severity !== "info" && kind !== "out_of_memory");
+        for (const kind of new Set(urgent.map((note) => note.kind))) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    }
+    const most = [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 3);
+    /** @type {[words: string, count: number, text: string][]} */
+    const badges = [
+        ["oom", data.totals.out_of_memory, "out of memory"],
+        ["odd", rows.filter((row) => row.finding !== null).length, "odd"],
+        ...most.map(
+            ([kind, count]) => /** @type {[string, number, string]} */ ([kind, count, kindTitle(kind).toLowerCase()]),
+        ),
+    ];
+    const made = badges.map(([words, count, text]) => {
+        const className = words === "oom" ? "badge bad" : "badge";
+        return count
+            ? makeButton(className, `${formatCount(count)} ${text}`, () => ask(words), { "data-words": words })
+            : "";
+    });
+    element("badges", HTMLElement).replaceChildren(...made);
 }
 
 function start() {
@@ -114,10 +108,8 @@ function start() {
     function arrange() {
         const { words, sort, falling } = state.get();
         if (search.value !== words) search.value = words;
-        table.arrange(
-            createWords(words, rows, (index) => (batch.cohortOf(index)?.number ?? -1) + 1),
-            { sort, falling },
-        );
+        const passes = createWords(words, rows, (index) => (batch.cohortOf(index)?.number ?? -1) + 1);
+        table.arrange(passes, { sort, falling });
         for (const badge of element("badges", HTMLElement).querySelectorAll("button"))
             badge.setAttribute("aria-pressed", String(badge.dataset.words === words));
     }
@@ -223,12 +215,7 @@ function callsOf({ rows, data, table, heat, curves, state }) {
 function showRefusals(kind, refusals) {
     element(`${kind}-section`, HTMLElement).hidden = refusals.length === 0;
     setText(element(`${kind}-title`, HTMLElement), `${formatPlural(refusals.length, "file")} ${kind}`);
-    const lines = refusals.map(({ input, reason }) =>
-        makeTableRow("td", "", [
-            ["", input],
-            ["", reason],
-        ]),
-    );
+    const lines = refusals.map(({ input, reason }) => make("tr", "", make("td", "", input), make("td", "", reason)));
     element(kind, HTMLElement).replaceChildren(...lines);
 }
 

@@ -30,20 +30,40 @@ export function traceCurve(context, shares, place, box) {
     }
 }
 
+/** A step of 1, 2 or 5 and zeros, at least as large. @param {number} least */
+function roundStep(least) {
+    const ten = 10 ** Math.floor(Math.log10(least));
+    return ten * ([1, 2, 5].find((factor) => factor * ten >= least) ?? 10);
+}
+
 /** Round steps of bytes, about five up to `most`. @param {number} most */
 export function tickStep(most) {
     const unit = 1024 ** Math.floor(Math.log2(Math.max(1, most)) / 10);
-    const raw = most / unit / 5;
-    const ten = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].find((factor) => factor * ten >= raw) ?? 10;
-    return Math.max(1, step * ten * unit);
+    return Math.max(1, roundStep(most / unit / 5) * unit);
 }
 
 /** Round steps of whole numbers, at most so many places apart. @param {number} count @param {number} places */
 export function countStep(count, places) {
-    const raw = Math.max(1, count / Math.max(1, places));
-    const ten = 10 ** Math.floor(Math.log10(raw));
-    return [1, 2, 5, 10].map((factor) => factor * ten).find((step) => step >= raw) ?? 10 * ten;
+    return roundStep(Math.max(1, count / Math.max(1, places)));
+}
+
+/** The last place up to `end` that lies before something, of places in their order; 0: none does.
+ * @param {number} end @param {(place: number) => boolean} isBefore */
+export function lastBefore(end, isBefore) {
+    let [low, high] = [0, end];
+    while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (isBefore(middle)) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+/** A curve of a recording's samples from the first to the last event. @param {Batch} batch @param {number} index
+ * @param {Context} context @param {Box} box */
+export function traceRun({ samples }, index, context, box) {
+    const last = Math.max(1, samples[index].length - 1);
+    traceCurve(context, samples[index], (i) => i / last, box);
 }
 
 /**

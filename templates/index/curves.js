@@ -3,7 +3,7 @@
 // its first to its last event.
 import { element, formatBytes, formatCount, formatDuration, make, makeChoices, makeSwatch } from "../text.js";
 import { themeColor } from "../paint.js";
-import { canvasContext, countStep, tickStep, traceCurve, watchPointer } from "./canvas.js";
+import { canvasContext, countStep, lastBefore, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 
 /**
@@ -41,12 +41,7 @@ function stepPlace(steps) {
         if (share >= last[3])
             return last[0] + width + Math.min(0.5, (share - last[3]) / Math.max(1, last[3] - last[2]));
         if (share >= last[2]) return last[0] + (width * (share - last[2])) / Math.max(1, last[3] - last[2]);
-        let [low, high] = [0, steps.length - 1];
-        while (low < high) {
-            const middle = (low + high + 1) >> 1;
-            if (steps[middle][2] <= share) low = middle;
-            else high = middle - 1;
-        }
+        const low = lastBefore(steps.length - 1, (i) => steps[i][2] <= share);
         const step = steps[low];
         const next = steps[low + 1];
         const [end, number] = share <= step[3] || !next ? [step[3], step[0] + 1] : [next[2], next[0]];
@@ -65,11 +60,8 @@ function axesOf(batch) {
     const axes = { run: { from: 0, to: 1, place: run } };
     const stepped = rows.filter((row) => row.steps_at.length > 1);
     if (stepped.length > rows.length / 2) {
-        const from = stepped.reduce((least, row) => Math.min(least, row.steps_at[0][0]), Infinity);
-        const to = stepped.reduce(
-            (most, { steps_at }) => Math.max(most, steps_at[steps_at.length - 1][0] + 1),
-            -Infinity,
-        );
+        const from = stepped.reduce((least, { steps_at: [first] }) => Math.min(least, first[0]), Infinity);
+        const to = stepped.reduce((most, { steps_at }) => Math.max(most, Number(steps_at.at(-1)?.[0]) + 1), -Infinity);
         axes.step = {
             from,
             to,
@@ -116,12 +108,8 @@ function bandOf(batch, cohort, axis) {
             [filled, before] = [column, shares[i]];
         }
     }
-    const band = {
-        low: new Uint16Array(COLUMNS),
-        middle: new Uint16Array(COLUMNS),
-        high: new Uint16Array(COLUMNS),
-        known: new Uint8Array(COLUMNS),
-    };
+    const [low, middle, high] = [0, 1, 2].map(() => new Uint16Array(COLUMNS));
+    const band = { low, middle, high, known: new Uint8Array(COLUMNS) };
     for (let column = 0; column < COLUMNS; column++) {
         const count = counts[column];
         // Once most recordings have ended, the few that go on do not stand for the cohort.
@@ -298,27 +286,17 @@ function draw(curves) {
 
 /** @param {Curves} curves */
 function showLegend(curves) {
-    const item = (/** @type {string} */ color, /** @type {string} */ text) => {
-        return make("li", "", makeSwatch(color), make("span", "", text));
-    };
+    const item = (/** @type {string} */ color, /** @type {string} */ text) =>
+        make("li", "", makeSwatch(color), make("span", "", text));
     const several = curves.batch.cohorts.length > 1;
-    const items = curves.banded.map((cohort) =>
-        item(
-            cohort.color,
-            `${several ? `${cohort.name}: ` : ""}median and 5 to 95 % of ${formatCount(cohort.rows.length)}`,
-        ),
+    const items = curves.banded.map(({ color, name, rows }) =>
+        item(color, `${several ? `${name}: ` : ""}median and 5 to 95 % of ${formatCount(rows.length)}`),
     );
     const single = curves.batch.cohorts.filter((cohort) => !curves.banded.includes(cohort));
     const plain = single.flatMap((cohort) => cohort.rows).filter((index) => !curves.batch.colorOf(index)).length;
-    if (plain)
-        items.push(
-            item(
-                single[0].color,
-                plain === curves.rows.length
-                    ? `each of ${formatCount(plain)}`
-                    : `${formatCount(plain)} of smaller cohorts`,
-            ),
-        );
+    const many = formatCount(plain);
+    const which = plain === curves.rows.length ? `each of ${many}` : `${many} of smaller cohorts`;
+    if (plain) items.push(item(single[0].color, which));
     const groups = [...curves.batch.oddGroups];
     for (const [key, index] of groups.slice(0, LEGEND_SHOWN))
         items.push(item(curves.batch.colorOf(index) ?? "", typeof key === "number" ? `rank ${key}` : key));
@@ -339,12 +317,7 @@ function nearest(curves, x, y) {
         const shares = curves.samples[index];
         if (shares.length === 0 || row.copy_of !== null) return;
         const place = curves.axes[curves.axisName].place(index);
-        let [low, high] = [0, shares.length - 1];
-        while (low < high) {
-            const middle = (low + high + 1) >> 1;
-            if (place(middle) <= at) low = middle;
-            else high = middle - 1;
-        }
+        const low = lastBefore(shares.length - 1, (i) => place(i) <= at);
         const next = Math.min(shares.length - 1, low + 1);
         const [from, to] = [place(low), place(next)];
         if (Math.abs(from - at) > 0.05 && (at < from || at > to)) return;
@@ -362,14 +335,11 @@ function nearest(curves, x, y) {
 function makeCurves(batch) {
     const axes = axesOf(batch);
     const names = AXES.filter((name) => name in axes);
+    const { rows, samples } = batch;
     return {
-        batch,
-        rows: batch.rows,
-        samples: batch.samples,
+        ...{ batch, rows, samples, axes, names },
         plot: element("plot", HTMLElement),
         canvas: element("curves", HTMLCanvasElement),
-        axes,
-        names,
         scaleBytes: Math.max(1, batch.data.totals.highest_peak_bytes),
         banded: batch.cohorts.filter((cohort) => cohort.rows.length >= BAND_LEAST).slice(0, BANDS_SHOWN),
         /** @type {Map<string, Band>} */
@@ -388,20 +358,16 @@ function makeCurves(batch) {
 export function createCurves(batch, use) {
     const curves = makeCurves(batch);
     const { rows, names } = curves;
-    const mark = makeChoices(
-        element("axes", HTMLElement),
-        names.length > 1 ? names.map((name) => [name, AXIS_TITLES[name]]) : [],
-        use.axis,
-    );
+    /** @type {[string, string][]} */
+    const choices = names.map((name) => [name, AXIS_TITLES[name]]);
+    const mark = makeChoices(element("axes", HTMLElement), names.length > 1 ? choices : [], use.axis);
     const find = (/** @type {number} */ x, /** @type {number} */ y) => nearest(curves, x, y);
-    watchPointer(curves.canvas, element("plot-tip", HTMLElement), {
-        find,
-        tell: (index) =>
-            `${rowTitle(rows[index])}: peak ${formatBytes(rows[index].peak_bytes)}, ` +
-            `end ${formatBytes(rows[index].end_bytes)}${rows[index].oom ? ", out of memory" : ""}`,
-        hover: use.hover,
-        choose: use.choose,
-    });
+    const tell = (/** @type {number} */ index) => {
+        const { end_bytes, oom, peak_bytes } = rows[index];
+        const figures = `peak ${formatBytes(peak_bytes)}, end ${formatBytes(end_bytes)}`;
+        return `${rowTitle(rows[index])}: ${figures}${oom ? ", out of memory" : ""}`;
+    };
+    watchPointer(curves.canvas, element("plot-tip", HTMLElement), { find, tell, ...use });
     return {
         axes: names,
         nearest: find,

@@ -3,36 +3,28 @@ import { titleText } from "../finding_words.js";
 import { addFact, copyText, element, formatBytes, formatChange, formatCount, formatEvent } from "../text.js";
 import { formatPlural, make, makeButton, makeTableRow, tableFigures } from "../text.js";
 import { themeColor } from "../paint.js";
-import { canvasContext, traceCurve } from "./canvas.js";
+import { canvasContext, traceRun } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
-import { makeLink, rowView } from "./link.js";
+import { makeLink, makeOutputs } from "./link.js";
 import { kindTitle } from "./words.js";
 
 /** @typedef {import("./data.js").Row} Row */
 
 /** The heads of a table: a name, then figures. @param {string} name @param {string[]} figures */
-const makeHeads = (name, ...figures) =>
-    makeTableRow("th", "", [
-        ["", name],
-        ...figures.map((figure) => /** @type {[string, string]} */ (["number", figure])),
-    ]);
+const makeHeads = (name, ...figures) => makeTableRow("th", "", [["", name], ...numbers(figures)]);
+
+/** Cells of figures. @param {string[]} figures @returns {[className: string, figure: string][]} */
+const numbers = (figures) => figures.map((figure) => ["number", figure]);
 
 /** @param {Row} row */
 function makeDifferences({ differences }) {
-    const table = make("table");
     const { text } = tableFigures(Math.max(0, ...differences.flatMap(({ bytes, median_bytes: own }) => [bytes, own])));
-    table.append(
-        makeHeads("Call site", "Here", "Median", "Difference"),
-        ...differences.map(({ site, bytes, median_bytes: median }) =>
-            makeTableRow("td", "", [
-                ["site", site],
-                ["number", text(bytes)],
-                ["number", text(median)],
-                [bytes < median ? "number less" : "number more", formatChange(bytes - median, text)],
-            ]),
-        ),
-    );
-    return table;
+    const lines = differences.map(({ site, bytes, median_bytes: median }) => {
+        /** @type {[string, string]} */
+        const change = [bytes < median ? "number less" : "number more", formatChange(bytes - median, text)];
+        return makeTableRow("td", "", [["site", site], ...numbers([text(bytes), text(median)]), change]);
+    });
+    return make("table", "", makeHeads("Call site", "Here", "Median", "Difference"), ...lines);
 }
 
 /** Makes one card for each kind: it shows the first note, and links to the others.
@@ -55,9 +47,8 @@ function makeNoteCards(notes, page, row) {
 function makeCards(row) {
     const cards = makeNoteCards(row.notes, row.page, row);
     if (row.finding !== null) {
-        const card = make("div", `card ${row.oom ? "high" : "medium"}`);
-        card.append(make("p", "card-kind", "Among the ranks"), make("p", "card-title", row.finding));
-        cards.unshift(card);
+        const words = [make("p", "card-kind", "Among the ranks"), make("p", "card-title", row.finding)];
+        cards.unshift(make("div", `card ${row.oom ? "high" : "medium"}`, ...words));
     }
     for (const text of [row.plan, row.made_of]) if (text) cards.unshift(make("p", "made-of", text));
     return cards;
@@ -65,22 +56,18 @@ function makeCards(row) {
 
 /** @param {Batch} batch @param {number} index */
 function makeCurve(batch, index) {
-    const canvas = document.createElement("canvas");
-    canvas.className = "detail-curve";
-    canvas.setAttribute("aria-hidden", "true");
+    const canvas = make("canvas", "detail-curve", { "aria-hidden": true });
     const width = 340;
     const context = canvasContext(canvas, width, 70);
-    const shares = batch.samples[index];
-    const last = Math.max(1, shares.length - 1);
     const box = { left: 0, top: 2, width, height: 68, most: SHARE_MOST };
-    traceCurve(context, shares, (i) => i / last, box);
+    traceRun(batch, index, context, box);
     context.lineTo(width, 70);
     context.lineTo(0, 70);
     context.fillStyle = batch.colorOf(index) ?? themeColor("--curve");
     context.globalAlpha = 0.45;
     context.fill();
     context.globalAlpha = 1;
-    traceCurve(context, shares, (i) => i / last, box);
+    traceRun(batch, index, context, box);
     context.strokeStyle = batch.colorOf(index) ?? themeColor("--curve");
     context.stroke();
     return canvas;
@@ -103,24 +90,16 @@ function makeSeries(batch, index) {
     if (!series) return [];
     const row = batch.rows[index];
     const table = make("table", "", makeHeads("Dump", "In use", "Stayed", "New", "Gone"));
-    const sizes = (/** @type {(typeof series.dumps)[number]} */ dump) => [
-        dump.live_bytes,
-        dump.stayed_bytes,
-        dump.new_bytes,
-        dump.gone_bytes,
-    ];
+    /** @param {import("./data.js").Dump} dump */
+    const sizes = (dump) => [dump.live_bytes, dump.stayed_bytes, dump.new_bytes, dump.gone_bytes];
     const figures = tableFigures(Math.max(0, ...series.dumps.flatMap(sizes).map(Number)));
     for (const dump of series.dumps) {
         const of = batch.rows[dump.row];
         const name = of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`;
-        table.append(
-            makeTableRow("td", dump.row === index ? "here" : "", [
-                [of.step === null ? "" : "dump", makeLink(of.page ?? series.page, name, of)],
-                ...sizes(dump).map(
-                    (bytes) => /** @type {[string, string]} */ (["number", bytes === null ? "" : figures.text(bytes)]),
-                ),
-            ]),
-        );
+        const cells = numbers(sizes(dump).map((bytes) => (bytes === null ? "" : figures.text(bytes))));
+        /** @type {[string, Node]} */
+        const link = [of.step === null ? "" : "dump", makeLink(of.page ?? series.page, name, of)];
+        table.append(makeTableRow("td", dump.row === index ? "here" : "", [link, ...cells]));
         if (dump.events_missing_behind) {
             const why = "events are missing here: memory that stayed is recognised by address and size";
             const gap = makeTableRow("td", "gap", [["dim", why]]);
@@ -128,9 +107,9 @@ function makeSeries(batch, index) {
             table.append(gap);
         }
     }
-    const link = make("p", "links");
-    link.append(makeLink(series.page, `All ${formatCount(series.dumps.length)} dumps as one timeline`, row));
-    return [make("h3", "", "Its dumps"), link, ...makeNoteCards(series.notes, series.page, row), table];
+    const all = makeLink(series.page, `All ${formatCount(series.dumps.length)} dumps as one timeline`, row);
+    const cards = makeNoteCards(series.notes, series.page, row);
+    return [make("h3", "", "Its dumps"), make("p", "links", all), ...cards, table];
 }
 
 /** Links to the page of the difference if there is one, otherwise shows the command that makes it.
@@ -156,24 +135,15 @@ function makeFacts(batch, row, index) {
     const cohort = batch.cohortOf(index);
     add("Peak", `${formatBytes(row.peak_bytes)}, ${formatEvent(row.peak_event)}`);
     add("End", formatBytes(row.end_bytes));
-    add(
-        "Reserved",
-        `${formatBytes(row.reserved_peak_bytes)} at most` +
-            `${row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`}`,
-    );
+    const capacity = row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`;
+    add("Reserved", `${formatBytes(row.reserved_peak_bytes)} at most${capacity}`);
     const part = row.mid_step ? (row.oom ? "; out of memory in the next one" : "; dumped in mid-step") : "";
     add("Steps", row.steps || row.mid_step ? `${formatCount(row.steps)} complete${part}` : "none found");
     add("Growth", row.steps >= 3 ? `${formatChange(row.growth_bytes)} per step` : "");
-    add(
-        "Cohort",
-        row.copy_of !== null
-            ? `a copy of ${row.copy_of}`
-            : cohort && cohort.rows.length > 1
-              ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings`
-              : row.kind === "log"
-                ? "none: no other log has levels to compare with"
-                : "none: no other recording runs the same program",
-    );
+    const others = row.kind === "log" ? "log has levels to compare with" : "recording runs the same program";
+    const size = cohort?.rows.length ?? 0;
+    const which = size > 1 ? `${cohort?.name}, ${formatCount(size)} recordings` : `none: no other ${others}`;
+    add("Cohort", row.copy_of === null ? which : `a copy of ${row.copy_of}`);
     add("Host", row.host ?? "");
     add("Device", row.devices > 1 ? `${row.device} of ${row.devices}` : String(row.device));
     add("File", `${formatBytes(row.input_bytes)}, ${formatPlural(row.events, "event")}`);
@@ -190,28 +160,21 @@ export function createDetail(batch) {
                 const hint =
                     "Choose a recording in a picture or in the list. Its figures and findings, and how it differs " +
                     "from the others, are shown here.";
-                detail.replaceChildren(make("p", "dim", batch.rows.length ? hint : ""));
-                return;
+                return detail.replaceChildren(make("p", "dim", batch.rows.length ? hint : ""));
             }
             const row = batch.rows[index];
-            const links = make("p", "links");
-            if (row.page !== null) links.append(makeLink(row.page, "Page", row, rowView(row)));
-            if (row.png !== null) links.append(makeLink(row.png, "PNG", row));
-            const compare = makeCompare(batch, row, index);
-            if (compare) links.append(compare);
-            const parts = [
+            const head = make("h3", "", "Against the median of its cohort");
+            detail.replaceChildren(
                 make("h2", "", rowTitle(row)),
                 make("p", "dim path", row.input),
                 ...makeCards(row),
-                links,
+                make("p", "links", ...makeOutputs(row), makeCompare(batch, row, index) ?? ""),
                 makeFacts(batch, row, index),
                 makeCurve(batch, index),
-            ];
-            if (row.truncation !== null) parts.push(make("p", "", row.truncation));
-            parts.push(...makeSeries(batch, index));
-            if (row.differences.length)
-                parts.push(make("h3", "", "Against the median of its cohort"), makeDifferences(row));
-            detail.replaceChildren(...parts);
+                ...(row.truncation === null ? [] : [make("p", "", row.truncation)]),
+                ...makeSeries(batch, index),
+                ...(row.differences.length ? [head, makeDifferences(row)] : []),
+            );
         },
     };
 }

@@ -24,23 +24,20 @@ export function createFindings(batch, use) {
 
     /** @param {Finding} finding */
     function makeItem(finding) {
-        const item = make("li");
         const [index] = finding.rows;
-        const button = makeButton(`finding ${finding.severity}`, "", () => {
+        const choose = () => {
             // A finding that is chosen again leads to the next of its recordings.
             const at = finding.rows.indexOf(chosen);
             if (index !== undefined) use.choose(finding.rows[(at + 1) % finding.rows.length]);
-        });
-        button.setAttribute("aria-pressed", String(finding.rows.includes(chosen)));
+        };
+        const pressed = { "aria-pressed": finding.rows.includes(chosen) };
+        const button = makeButton(`finding ${finding.severity}`, "", choose, pressed);
         if (index !== undefined) button.append(makeSwatch(batch.colorOf(index) ?? "var(--curve)"));
         button.append(make("span", "kind", kindTitle(finding.kind)), make("span", "title", finding.title));
-        if (finding.rows.length > 1) {
-            const count = make("span", "count dim", `${formatCount(finding.rows.length)} recordings`);
-            if (finding.ranks.length) count.title = `ranks ${rangesText(finding.ranks, 40)}`;
-            button.append(count);
-        }
-        item.append(button);
-        return item;
+        const title = finding.ranks.length ? `ranks ${rangesText(finding.ranks, 40)}` : undefined;
+        if (finding.rows.length > 1)
+            button.append(make("span", "count dim", `${formatCount(finding.rows.length)} recordings`, { title }));
+        return make("li", "", button);
     }
 
     function draw() {

@@ -34,9 +34,8 @@ const FIGURES = {
 
 /** @param {Batch} batch */
 function columnsOf(batch) {
-    const ranks = [...new Set(batch.rows.flatMap((row) => (row.rank === null ? [] : [row.rank])))].sort(
-        (a, b) => a - b,
-    );
+    const known = new Set(batch.rows.flatMap(({ rank }) => (rank === null ? [] : [rank])));
+    const ranks = [...known].sort((a, b) => a - b);
     const place = new Map(ranks.map((rank, i) => [rank, i]));
     let next = ranks.length;
     const ofRow = batch.rows.map((row) => (row.rank === null ? next++ : (place.get(row.rank) ?? 0)));
@@ -64,12 +63,8 @@ function linesOf(batch, columns, figure) {
     const files = [...new Set(rows.map((row) => row.step))].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
     /** @type {Map<number, Line>} */
     const lines = new Map();
-    const put = (
-        /** @type {number} */ place,
-        /** @type {string} */ name,
-        /** @type {number} */ index,
-        /** @type {number | null} */ bytes,
-    ) => {
+    /** @param {number} place @param {string} name @param {number} index @param {number | null} bytes */
+    const put = (place, name, index, bytes) => {
         if (bytes === null) return;
         const line = lines.get(place) ?? { name, cells: [] };
         lines.set(place, line);
@@ -88,11 +83,8 @@ function linesOf(batch, columns, figure) {
         } else
             for (let part = 0; part < PARTS; part++) {
                 const shares = batch.samples[index];
-                const from = Math.floor((part * shares.length) / PARTS);
-                const some = shares.subarray(
-                    from,
-                    Math.max(from + 1, Math.floor(((part + 1) * shares.length) / PARTS)),
-                );
+                const [from, to] = [part, part + 1].map((nth) => Math.floor((nth * shares.length) / PARTS));
+                const some = shares.subarray(from, Math.max(from + 1, to));
                 const share = perStep === 4 ? some.reduce((most, each) => Math.max(most, each), 0) : (some.at(-1) ?? 0);
                 put(part, part === 0 ? "begin" : part === PARTS - 1 ? "end" : "", index, batch.bytesOf(share));
             }
@@ -128,16 +120,9 @@ function layout(heat) {
     const top =
         (heat.shownCohorts.length + (heat.others.length ? 1 : 0)) * COHORT_HEIGHT + (heat.shownCohorts.length ? 6 : 0);
     const lineHeight = lines.length <= 1 ? 34 : Math.max(2, Math.min(18, Math.floor(200 / lines.length)));
-    const cells = Math.min(heat.columns.count, Math.floor(width));
-    return {
-        left: heat.labels,
-        columns: heat.columns.count,
-        width,
-        top,
-        lineHeight,
-        cells,
-        height: top + lineHeight * lines.length + AXIS_HEIGHT,
-    };
+    const columns = heat.columns.count;
+    const height = top + lineHeight * lines.length + AXIS_HEIGHT;
+    return { left: heat.labels, columns, width, top, lineHeight, cells: Math.min(columns, Math.floor(width)), height };
 }
 
 /** Left edge of a cell. @param {Box} box @param {number} cell */
@@ -313,15 +298,10 @@ function showScale(heat) {
     setText(element("heat-most", HTMLElement), `+${formatBytes(scale)} to the median of ${among}`);
     element("heat-ramp", HTMLElement).style.background =
         `linear-gradient(to right, ${[-1, -0.25, 0, 0.25, 1].map((share) => colorOf(share, 1)).join()})`;
-    const rows =
-        lines.length > 1
-            ? `; ${formatCount(lines.length)} lines from ${lines[0].name || "first"} to ` +
-              `${lines.at(-1)?.name || "last"}`
-            : "";
-    heat.canvas.setAttribute(
-        "aria-label",
-        `${FIGURES[heat.figure].title} of each recording by rank, as its distance from the median${rows}`,
-    );
+    const ends = `from ${lines[0]?.name || "first"} to ${lines.at(-1)?.name || "last"}`;
+    const rows = lines.length > 1 ? `; ${formatCount(lines.length)} lines ${ends}` : "";
+    const what = `${FIGURES[heat.figure].title} of each recording by rank`;
+    heat.canvas.setAttribute("aria-label", `${what}, as its distance from the median${rows}`);
 }
 
 /** @param {Heat} heat @param {number} x @param {number} y */
@@ -343,24 +323,18 @@ function tell(heat, index, x, y) {
     const row = heat.batch.rows[index];
     const cohort = heat.batch.cohorts.length > 1 ? `, ${heat.batch.cohortOf(index)?.name ?? "a copy"}` : "";
     if (!hit?.line || !hit.one) return `${rowTitle(row)}${cohort}: peak ${formatBytes(row.peak_bytes)}`;
-    const away =
-        hit.one.away === 0
-            ? "the median"
-            : `${formatBytes(Math.abs(hit.one.away))} ${hit.one.away > 0 ? "above" : "below"} the median`;
-    const line = hit.line.name && hit.line.name !== "" && row.step === null ? `, ${hit.line.name}` : "";
-    const sign = hit.one.bytes < 0 ? "\u2212" : "";
-    return (
-        `${rowTitle(row)}${line}${cohort}: ${FIGURES[heat.figure].title.toLowerCase()} ${sign}` +
-        `${formatBytes(Math.abs(hit.one.bytes))}, ${away}${row.oom ? "; out of memory" : ""}`
-    );
+    const { away, bytes } = hit.one;
+    const far = `${formatBytes(Math.abs(away))} ${away > 0 ? "above" : "below"} the median`;
+    const line = hit.line.name && row.step === null ? `, ${hit.line.name}` : "";
+    const figure = `${FIGURES[heat.figure].title.toLowerCase()} ${bytes < 0 ? "\u2212" : ""}${formatBytes(Math.abs(bytes))}`;
+    const oom = row.oom ? "; out of memory" : "";
+    return `${rowTitle(row)}${line}${cohort}: ${figure}, ${away === 0 ? "the median" : far}${oom}`;
 }
 
 /** The contents of the picture, and its canvas. @param {Batch} batch */
 function makeHeat(batch) {
-    const shownCohorts =
-        batch.cohorts.length > 1
-            ? batch.cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN)
-            : [];
+    const cohorts = batch.cohorts.length > 1 ? batch.cohorts : [];
+    const shownCohorts = cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN);
     return {
         batch,
         canvas: element("heat", HTMLCanvasElement),
@@ -371,7 +345,7 @@ function makeHeat(batch) {
         chosen: -1,
         hovered: -1,
         shownCohorts,
-        others: batch.cohorts.length > 1 ? batch.cohorts.filter((cohort) => !shownCohorts.includes(cohort)) : [],
+        others: cohorts.filter((cohort) => !shownCohorts.includes(cohort)),
         labels: shownCohorts.length ? 116 : 64,
     };
 }
@@ -381,16 +355,13 @@ function makeHeat(batch) {
 export function createHeat(batch, use) {
     const heat = makeHeat(batch);
     const known = Object.entries(FIGURES).filter(([, { value }]) => batch.rows.some((row) => value(row) !== null));
-    const mark = makeChoices(
-        element("figures", HTMLElement),
-        known.map(([name, { title }]) => [name, title]),
-        use.figure,
-    );
+    /** @type {[string, string][]} */
+    const choices = known.map(([name, { title }]) => [name, title]);
+    const mark = makeChoices(element("figures", HTMLElement), choices, use.figure);
     watchPointer(heat.canvas, element("heat-tip", HTMLElement), {
         find: (x, y) => lineAt(heat, x, y)?.one?.index ?? -1,
         tell: (index, x, y) => tell(heat, index, x, y),
-        hover: use.hover,
-        choose: use.choose,
+        ...use,
     });
     return {
         figures: known.map(([name]) => name),

@@ -2,10 +2,14 @@
 import { make } from "../text.js";
 import { rowTitle } from "./data.js";
 
-/** The part of an address that selects a recording's rank, since the page of a log shows several.
- * @param {import("./data.js").Row} row */
-export function rowView(row) {
-    return row.kind === "log" && row.devices > 1 ? `#device=${row.device}` : "";
+/** Links to a recording's page and picture. @param {import("./data.js").Row} row
+ * @param {(HTMLElement | null)[]} between */
+export function makeOutputs(row, ...between) {
+    // The page of a log shows several ranks.
+    const view = row.kind === "log" && row.devices > 1 ? `#device=${row.device}` : "";
+    const page = row.page === null ? null : makeLink(row.page, "Page", row, view);
+    const png = row.png === null ? null : makeLink(row.png, "PNG", row);
+    return [page, ...between, png].filter((link) => link !== null);
 }
 
 /**
@@ -14,8 +18,7 @@ export function rowView(row) {
  * @param {string} [view] "#…" of the page
  */
 export function makeLink(page, text, row, view = "") {
-    const link = make("a", "", text);
-    link.href = page.split("/").map(encodeURIComponent).join("/") + (/^#[\w=&.,:%+~*\-]*$/.test(view) ? view : "");
-    link.setAttribute("aria-label", `${text} of ${rowTitle(row)}`);
-    return link;
+    const path = page.split("/").map(encodeURIComponent).join("/");
+    const href = path + (/^#[\w=&.,:%+~*\-]*$/.test(view) ? view : "");
+    return make("a", "", text, { href, "aria-label": `${text} of ${rowTitle(row)}` });
 }

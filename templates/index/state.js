@@ -1,5 +1,5 @@
 // The reader's choice in the index: one object, one change(), and the address that carries it.
-import { writeAddress } from "../history.js";
+import { oneOf, takeWords, writeAddress } from "../history.js";
 
 /**
  * @typedef {{sort: string, falling: boolean, words: string, row: number, figure: string, axis: string, theme: string}}
@@ -8,57 +8,8 @@ import { writeAddress } from "../history.js";
  * @typedef {ReturnType<typeof createState>} State
  */
 
-/** @type {Choice} */
-const BEGIN = { sort: "rank", falling: false, words: "", row: -1, figure: "peak", axis: "", theme: "" };
-
-/** The ending of a recording's outputs. */
-const ENDING = /\.strata\.json$/;
-
-/** A value that no page has as its name. */
-const NO_WORD = "\n";
-
-/** @param {Choice} choice @param {{sidecar: string}[]} rows @param {number} first row of a fresh page */
-function hashOf(choice, rows, first) {
-    const parts = new URLSearchParams();
-    if (choice.sort !== BEGIN.sort || choice.falling) parts.set("sort", (choice.falling ? "-" : "") + choice.sort);
-    if (choice.words) parts.set("words", choice.words);
-    if (choice.row !== first) parts.set("row", rows[choice.row]?.sidecar.replace(ENDING, "") ?? "");
-    if (choice.figure !== BEGIN.figure) parts.set("figure", choice.figure);
-    if (choice.axis !== BEGIN.axis) parts.set("axis", choice.axis);
-    if (choice.theme) parts.set("theme", choice.theme);
-    return `#${parts}`;
-}
-
-/**
- * Reads the choice from an address, and the words that mean nothing here.
- * @param {string} hash @param {{sidecar: string}[]} rows @param {Known} known @param {number} first
- * @returns {{choice: Choice, misread: string[]}}
- */
-function choiceOf(hash, rows, known, first) {
-    const parts = new URLSearchParams(hash.replace(/^#/, ""));
-    const misread = new Set(parts.keys());
-    /** @param {string} name @param {string} usual @param {(word: string) => boolean} means */
-    const take = (name, usual, means) => {
-        const word = parts.get(name);
-        if (word === null || !means(word)) return usual;
-        misread.delete(name);
-        return word;
-    };
-    const oneOf = (/** @type {readonly string[]} */ words) => (/** @type {string} */ word) => words.includes(word);
-    const rowOf = (/** @type {string} */ name) => rows.findIndex((row) => row.sidecar.replace(ENDING, "") === name);
-    const sort = take("sort", BEGIN.sort, (word) => known.sort.includes(word.replace(/^-/, "")));
-    const row = take("row", NO_WORD, (word) => word === "" || rowOf(word) >= 0);
-    const choice = {
-        sort: sort.replace(/^-/, ""),
-        falling: sort.startsWith("-"),
-        words: take("words", BEGIN.words, () => true),
-        row: row === NO_WORD ? first : rowOf(row),
-        figure: take("figure", BEGIN.figure, oneOf(known.figure)),
-        axis: take("axis", BEGIN.axis, oneOf(known.axis)),
-        theme: take("theme", BEGIN.theme, oneOf(["light", "dark"])),
-    };
-    return { choice, misread: [...misread] };
-}
+/** The name of a recording's outputs; "": of none. @param {{sidecar: string} | undefined} row */
+const nameOf = (row) => row?.sidecar.replace(/\.strata\.json$/, "") ?? "";
 
 /**
  * @param {{sidecar: string}[]} rows @param {Known} known
@@ -66,10 +17,38 @@ function choiceOf(hash, rows, known, first) {
  * @param {(before: Choice, choice: Choice) => void} show draws what has changed
  */
 export function createState(rows, known, first, show) {
-    let { choice, misread } = choiceOf(location.hash, rows, known, first);
+    const rowOf = (/** @type {string} */ name) => rows.findIndex((row) => nameOf(row) === name);
+    const orders = [...known.sort, ...known.sort.map((name) => `-${name}`)];
+    /** The words of an address: what each may be, and what it is where it is missing.
+     * @type {[name: string, means: (word: string) => unknown, usual: string][]} */
+    const words = [
+        ["sort", oneOf(orders), "rank"],
+        ["words", String, ""],
+        ["row", (name) => (name === "" || rowOf(name) >= 0 ? name : null), nameOf(rows[first])],
+        ["figure", oneOf(known.figure), "peak"],
+        ["axis", oneOf(known.axis), ""],
+        ["theme", oneOf(["light", "dark"]), ""],
+    ];
+    /** @param {Choice} choice */
+    const hashOf = ({ sort, falling, row, ...rest }) => {
+        /** @type {Record<string, string>} */
+        const now = { ...rest, sort: (falling ? "-" : "") + sort, row: nameOf(rows[row]) };
+        const parts = words.filter(([name, , usual]) => now[name] !== usual).map(([name]) => [name, now[name]]);
+        return `#${new URLSearchParams(parts)}`;
+    };
+    /** @returns {{choice: Choice, misread: string[]}} the choice in the address, and the words that mean nothing here */
+    const read = () => {
+        const { take, misread } = takeWords(new URLSearchParams(location.hash.slice(1)));
+        const [sort, typed, row, figure, axis, theme] = words.map(([name, means, usual]) =>
+            String(take(name, means) ?? usual),
+        );
+        const order = { sort: sort.replace("-", ""), falling: sort.startsWith("-") };
+        return { choice: { ...order, words: typed, row: rowOf(row), figure, axis, theme }, misread: [...misread] };
+    };
+    let { choice, misread } = read();
     addEventListener("popstate", () => {
         const before = choice;
-        ({ choice, misread } = choiceOf(location.hash, rows, known, first));
+        ({ choice, misread } = read());
         show(before, choice);
     });
     return {
@@ -81,8 +60,8 @@ export function createState(rows, known, first, show) {
         change(wish) {
             const before = choice;
             choice = { ...choice, ...wish };
-            const hash = hashOf(choice, rows, first);
-            if (hash === hashOf(before, rows, first)) return;
+            const hash = hashOf(choice);
+            if (hash === hashOf(before)) return;
             const typing = "words" in wish && before.words !== "";
             misread = [];
             writeAddress(hash, typing);

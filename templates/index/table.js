@@ -1,11 +1,11 @@
 // The recordings as a list of any length: sorted by a column, narrowed by words.
 import { VirtualList } from "../list.js";
 import { element, formatChange, formatCount, formatExactBytes } from "../text.js";
-import { make, makeButton, setText, tableFigures } from "../text.js";
+import { make, makeButton, setAll, setText, tableFigures } from "../text.js";
 import { themeColor } from "../paint.js";
-import { canvasContext, traceCurve } from "./canvas.js";
+import { canvasContext, traceRun } from "./canvas.js";
 import { SHARE_MOST } from "./data.js";
-import { makeLink, rowView } from "./link.js";
+import { makeLink, makeOutputs } from "./link.js";
 
 /**
  * @typedef {import("./data.js").Row} Row
@@ -21,9 +21,7 @@ const FALLING_FIRST = ["peak", "end", "reserved", "growth", "events", "oom"];
 
 /** @param {string | number | null} text @param {string} [className] */
 function makeCell(text, className = "") {
-    const cell = make("div", `cell ${className}`, String(text ?? "\u2013"));
-    cell.setAttribute("role", "gridcell");
-    return cell;
+    return make("div", `cell ${className}`, String(text ?? "\u2013"), { role: "gridcell" });
 }
 
 /** The largest size of all rows. @param {Row[]} rows @param {(row: Row) => number} value */
@@ -37,13 +35,10 @@ function largest(rows, value) {
  * @returns {Record<string, Column>}
  */
 function columnsOf({ rows, cohorts, cohortOf }) {
-    const figures = tableFigures(
-        largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes)),
-    );
-    const changes = tableFigures(
-        largest(rows, (row) => (row.steps >= 3 ? row.growth_bytes : 0)),
-        true,
-    );
+    const growth = (/** @type {Row} */ row) => (row.steps >= 3 ? row.growth_bytes : null);
+    const most = largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes));
+    const mostGrown = largest(rows, (row) => growth(row) ?? 0);
+    const [figures, changes] = [tableFigures(most), tableFigures(mostGrown, true)];
     const number = (/** @type {Row} */ row, /** @type {string} */ name) =>
         row.odd.includes(name) ? "number far" : "number";
     /**
@@ -63,48 +58,27 @@ function columnsOf({ rows, cohorts, cohortOf }) {
     /** @param {string} name @param {string} title @param {string} width @param {(row: Row) => number} value */
     const bytes = (name, title, width, value) => ({
         ...column(title, width, value),
-        cell: (/** @type {Row} */ row) => {
-            const cell = makeCell(figures.text(value(row)), number(row, name));
-            cell.title = formatExactBytes(value(row));
-            return cell;
-        },
+        cell: (/** @type {Row} */ row) =>
+            setAll(makeCell(figures.text(value(row)), number(row, name)), { title: formatExactBytes(value(row)) }),
     });
-    const growth = (/** @type {Row} */ row) => (row.steps >= 3 ? row.growth_bytes : null);
+    const some = (/** @type {(row: Row) => unknown} */ has) => rows.some((row) => has(row) !== null);
+    const step = (/** @type {Row} */ row) => row.step;
+    const host = (/** @type {Row} */ row) => row.host;
+    const cohort = (/** @type {Row} */ _, /** @type {number} */ index) => cohortOf(index)?.number ?? null;
+    const several = cohorts.length > 1 && cohorts[0].rows.length > 1;
     return {
         rank: column("Rank", "62px", (row) => row.rank),
-        step: column(
-            "Step",
-            "62px",
-            (row) => row.step,
-            rows.some((row) => row.step !== null),
-        ),
-        host: column(
-            "Host",
-            "74px",
-            (row) => row.host,
-            rows.some((row) => row.host !== null),
-            "",
-        ),
+        step: column("Step", "62px", step, some(step)),
+        host: column("Host", "74px", host, some(host), ""),
         cohort: {
-            ...column(
-                "Cohort",
-                "80px",
-                (_, index) => cohortOf(index)?.number ?? null,
-                cohorts.length > 1 && cohorts[0].rows.length > 1,
-                "",
-            ),
+            ...column("Cohort", "80px", cohort, several, ""),
             cell: (row, index) => makeCell(row.copy_of !== null ? "copy" : (cohortOf(index)?.name ?? null)),
         },
         peak: bytes("peak", "Peak", "80px", (row) => row.peak_bytes),
         end: bytes("end", "End", "80px", (row) => row.end_bytes),
         reserved: bytes("reserved", "Reserved", "82px", (row) => row.reserved_peak_bytes),
         growth: {
-            ...column(
-                "Growth/step",
-                "100px",
-                growth,
-                rows.some((row) => row.steps >= 3),
-            ),
+            ...column("Growth/step", "100px", growth, some(growth)),
             cell: (row) => {
                 const change = growth(row);
                 return makeCell(change === null ? null : formatChange(change, changes.text), number(row, "growth"));
@@ -151,20 +125,14 @@ function compare({ batch, columns, sort, falling }, a, b) {
 
 /** @param {Table} table @param {string} key @param {(key: string, falling: boolean) => void} sortBy */
 function makeHead({ columns, sort, falling }, key, sortBy) {
-    const cell = make("div", "cell");
-    cell.setAttribute("role", "columnheader");
-    if (key === "curve" || key === "open") {
-        cell.textContent = key === "curve" ? "Live memory" : "Open";
-        return cell;
-    }
+    const role = "columnheader";
+    if (key === "curve" || key === "open")
+        return make("div", "cell", key === "curve" ? "Live memory" : "Open", { role });
     const sorted = sort === key;
-    if (columns[key].number) cell.classList.add("number");
-    cell.setAttribute("aria-sort", !sorted ? "none" : falling ? "descending" : "ascending");
-    const title = columns[key].title + (!sorted ? "" : falling ? " \u2193" : " \u2191");
-    const button = makeButton("", title, () => sortBy(key, sorted ? !falling : FALLING_FIRST.includes(key)));
-    button.dataset.key = key;
-    cell.append(button);
-    return cell;
+    const [order, sign] = !sorted ? ["none", ""] : falling ? ["descending", " \u2193"] : ["ascending", " \u2191"];
+    const turn = () => sortBy(key, sorted ? !falling : FALLING_FIRST.includes(key));
+    const button = makeButton("", columns[key].title + sign, turn, { "data-key": key });
+    return make("div", columns[key].number ? "cell number" : "cell", { role, "aria-sort": order }, button);
 }
 
 /** @param {Table} table @param {(key: string, falling: boolean) => void} sortBy */
@@ -179,15 +147,13 @@ function showHead(table, sortBy) {
 /** @param {Batch} batch @param {number} index */
 function makeSpark(batch, index) {
     const cell = makeCell("");
-    const canvas = document.createElement("canvas");
-    canvas.setAttribute("aria-hidden", "true");
+    const canvas = make("canvas", "", { "aria-hidden": true });
     canvas.style.width = "100px";
     cell.append(canvas);
     const context = canvasContext(canvas, 100, 24);
-    const last = Math.max(1, batch.samples[index].length - 1);
     context.lineWidth = batch.colorOf(index) ? 1.5 : 1;
     context.strokeStyle = batch.colorOf(index) ?? themeColor("--dim");
-    traceCurve(context, batch.samples[index], (i) => i / last, SPARK);
+    traceRun(batch, index, context, SPARK);
     context.stroke();
     return cell;
 }
@@ -196,9 +162,7 @@ function makeSpark(batch, index) {
 function makeLinks(batch, row, index) {
     const cell = makeCell("", "links");
     const series = batch.seriesOf(index);
-    if (row.page !== null) cell.append(makeLink(row.page, "Page", row, rowView(row)));
-    if (series) cell.append(makeLink(series.page, "Dumps", row));
-    if (row.png !== null) cell.append(makeLink(row.png, "PNG", row));
+    cell.append(...makeOutputs(row, series ? makeLink(series.page, "Dumps", row) : null));
     return cell;
 }
 
@@ -211,8 +175,7 @@ function fillLine(table, line, place) {
     const row = batch.rows[index];
     line.element.classList.toggle("chosen", index === table.chosen);
     line.element.setAttribute("aria-selected", String(index === table.chosen));
-    const file = makeCell(row.input);
-    file.title = row.input;
+    const file = setAll(makeCell(row.input), { title: row.input });
     const cells = keys.flatMap((key) => columns[key].cell?.(row, index) ?? []);
     line.element.replaceChildren(...cells, makeSpark(batch, index), file, makeLinks(batch, row, index));
 }
@@ -226,10 +189,8 @@ export function createTable(batch, use) {
     const table = makeTable(batch);
     const { columns, keys } = table;
     const links = !batch.data.series?.length ? "94px" : batch.rows.some((row) => row.png !== null) ? "152px" : "112px";
-    element("table", HTMLElement).style.setProperty(
-        "--columns",
-        [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, links].join(" "),
-    );
+    const widths = [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, links];
+    element("table", HTMLElement).style.setProperty("--columns", widths.join(" "));
     /** @type {VirtualList<Line>} */
     const list = new VirtualList(element("table", HTMLElement), element("lines", HTMLElement), {
         make: () => {

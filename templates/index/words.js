@@ -6,17 +6,9 @@ import { KIND_TITLES } from "../finding_words.js";
 
 /** @param {Row} row */
 function textOf(row) {
+    const notes = row.notes.map((note) => note.title);
     const sites = row.differences.map((difference) => difference.site);
-    return [
-        row.input,
-        row.host ?? "",
-        row.group ?? "",
-        row.finding ?? "",
-        ...row.notes.map((note) => note.title),
-        ...sites,
-    ]
-        .join("\n")
-        .toLowerCase();
+    return [row.input, row.host, row.group, row.finding, ...notes, ...sites].join("\n").toLowerCase();
 }
 
 /** The name of a kind of finding; a file may say "constructor". @param {string} kind */
