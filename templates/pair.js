@@ -37,7 +37,7 @@ import {
 } from "./state.js";
 import { fitWindow, panWindow, zoomWindow } from "./window.js";
 import { nameCards } from "./why.js";
-import { element, make, makeBox, makeButton, makeChoices, setText } from "./text.js";
+import { element, make, makeBox, makeButton, makeChoices, setAll, setText } from "./text.js";
 import { atOnce, nextTurn } from "./turns.js";
 
 /** @typedef {import("./pair/rows.js").Figures} Figures */
@@ -97,19 +97,14 @@ function addElements(page, letter) {
     // A document has only one banner and one main part.
     if (page.suffix) {
         for (const part of app.querySelectorAll("header, .main")) part.setAttribute("role", "group");
-        app.setAttribute("role", "region");
-        app.setAttribute("aria-label", letter);
+        setAll(app, { role: "region", "aria-label": letter });
     }
     app.querySelector(".stage")?.setAttribute("aria-label", `Timeline of ${letter}`);
     const [tabs, first] = [app.querySelector(".tabs"), app.querySelector(".panel")];
-    const tab = make("button", "", "Difference");
-    const panel = make("div", "panel");
-    tab.title = "What differs, and why (1)";
-    tab.id = `tab-difference${page.suffix}`;
-    tab.setAttribute("role", "tab");
-    tab.setAttribute("aria-controls", (panel.id = `panel-difference${page.suffix}`));
-    panel.setAttribute("role", "tabpanel");
-    panel.setAttribute("aria-labelledby", tab.id);
+    const ids = { tab: `tab-difference${page.suffix}`, panel: `panel-difference${page.suffix}` };
+    const named = { id: ids.tab, role: "tab", "aria-controls": ids.panel, title: "What differs, and why (1)" };
+    const tab = make("button", "", "Difference", named);
+    const panel = make("div", "panel", { id: ids.panel, role: "tabpanel", "aria-labelledby": ids.tab });
     for (const other of tabs?.children ?? [])
         if (other instanceof HTMLElement)
             other.title = other.title.replace(/\((\d)\)/, (_, nth) => `(${Number(nth) + 1})`);
@@ -125,9 +120,8 @@ function createPair(viewA, viewB, figures) {
     const [a, b] = [createPage(viewA, "", beside), createPage(viewB, "-b", beside)];
     const pages = [a, b];
     const link = createLink(a, b, figures.matches, beside);
-    beside.top = Math.max(
-        ...pages.map((page) => page.view.c.headroom(-1, page.view.facts.events, capacityBytes(page))),
-    );
+    const tops = pages.map((page) => page.view.c.headroom(-1, page.view.facts.events, capacityBytes(page)));
+    beside.top = Math.max(...tops);
     const rows = figures.group && figures.group in ROWS ? figures.group : "causes";
     const shown = { show: "two", align: link.link.alignment.by, rows, at: "compared", linked: true };
     const usual = { ...shown };
@@ -136,14 +130,7 @@ function createPair(viewA, viewB, figures) {
     const isCompared = ({ session, state }, i) =>
         session.devices[state.device].ordinal === [figures.a, figures.b][i].device;
     const pair = {
-        a,
-        b,
-        pages,
-        figures,
-        moments,
-        link,
-        shown,
-        usual,
+        ...{ a, b, pages, figures, moments, link, shown, usual },
         /** The page that keys and the side act on. */
         inHand: a,
         renames: new Map(figures.matches.map(({ a_site, site }) => [a_site, site])),
@@ -203,24 +190,17 @@ function createStrip(pair) {
     const { a, b, shown } = pair;
     const strip = makeBox("region", "pair-strip", "Both recordings");
     const [show, foot] = [makeBox("group", "segmented", "Show"), make("span", "pane-dim")];
-    const press = makeChoices(
-        show,
-        CHOICES.show.map((name, i) => [name, SHOW_TEXTS[i]]),
-        (name) => pair.change({ show: name }),
-        (name) => `show-${name}`,
+    /** @type {[string, string][]} */
+    const forms = CHOICES.show.map((name, i) => [name, SHOW_TEXTS[i]]);
+    const shows = (/** @type {string} */ name) => pair.change({ show: name });
+    const press = makeChoices(show, forms, shows, (name) => `show-${name}`);
+    const ways = ALIGNMENTS.map((by) =>
+        make("option", "", `align by ${by}`, { value: by, disabled: align(a.view, b.view, by).by !== by }),
     );
-    const select = make("select");
-    select.id = "align";
-    select.setAttribute("aria-label", "Align by");
-    for (const by of ALIGNMENTS) {
-        const option = new Option(`align by ${by}`, by);
-        option.disabled = align(a.view, b.view, by).by !== by;
-        select.append(option);
-    }
+    const select = make("select", "", { id: "align", "aria-label": "Align by" }, ...ways);
     select.addEventListener("change", () => pair.change({ align: select.value }));
-    const title = "Windows and cursors of both move together";
-    const linked = makeButton("quiet", "", () => pair.change({ linked: !shown.linked }), title);
-    linked.id = "linked";
+    const named = { id: "linked", title: "Windows and cursors of both move together" };
+    const linked = makeButton("quiet", "", () => pair.change({ linked: !shown.linked }), named);
     strip.append(show, select, linked, foot);
     a.element("app", HTMLDivElement).before(strip);
     return () => {
@@ -229,11 +209,9 @@ function createStrip(pair) {
         select.value = shown.align;
         linked.setAttribute("aria-pressed", String(shown.linked));
         setText(linked, shown.linked ? "Linked" : "Not linked");
-        const { count } = pair.link.link.alignment;
-        const how =
-            count > 0
-                ? `at the same place of the same ${shown.align}`
-                : `the same number of events from the ${shown.align}`;
+        const place =
+            pair.link.link.alignment.count > 0 ? "at the same place of the same" : "the same number of events from the";
+        const how = `${place} ${shown.align}`;
         const says = shown.linked ? `One scale for both. The cursors stand ${how}.` : "One scale for both.";
         setText(foot, [says, ...annotationsLeftOut(a.view, b.view)].join(" "));
     };
@@ -385,12 +363,9 @@ const ready = start();
 ready.catch(() => {});
 
 /** The fields of a view that concern both pages, with the values that are allowed. @param {Pair} pair */
-const viewOfBoth = ({ shown: { show, align, linked }, inHand, a }) => ({
-    show,
-    align,
-    linked,
-    inHand: inHand === a ? "a" : "b",
-});
+const viewOfBoth = ({ shown: { show, align: by, linked }, inHand, a }) => {
+    return { show, align: by, linked, inHand: inHand === a ? "a" : "b" };
+};
 
 /** @type {Record<string, (value: unknown) => boolean>} */
 const FIELDS = {
@@ -427,14 +402,10 @@ const callsOfPair = (pair) => ({
     /** The memory of A and B, at the compared moments unless the question names other ones. @param {any} question */
     compare({ a, b, by = "site" } = {}) {
         const [endA, endB] = pair.moments.map((at, i) => ({ view: pair.pages[i].view, about: [a, b][i] ?? { at } }));
-        const rows = atOnce(rowsAt(endA, endB, by, pair.renames)).map((row) => ({
-            name: row.name,
-            a_bytes: row.a,
-            b_bytes: row.b,
-            delta_bytes: row.b - row.a,
-            a_count: row.aCount,
-            b_count: row.bCount,
-        }));
+        const found = atOnce(rowsAt(endA, endB, by, pair.renames));
+        const rows = found.map(({ name, a: ofA, b: ofB, aCount: a_count, bCount: b_count }) => {
+            return { name, a_bytes: ofA, b_bytes: ofB, delta_bytes: ofB - ofA, a_count, b_count };
+        });
         const sum = (/** @type {"a_bytes" | "b_bytes"} */ side) => rows.reduce((all, row) => all + row[side], 0);
         return { a_bytes: sum("a_bytes"), b_bytes: sum("b_bytes"), rows };
     },

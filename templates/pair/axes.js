@@ -39,12 +39,8 @@ function annotationsOf(view) {
 /** A sentence about the annotations that were not paired. @param {View} a @param {View} b */
 export function annotationsLeftOut(a, b) {
     const most = Math.max(a.facts.phases, b.facts.phases);
-    return most > ANNOTATIONS_MOST
-        ? [
-              `By annotation: only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} ` +
-                  "are paired; later events are paired by number.",
-          ]
-        : [];
+    const part = `only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} are paired`;
+    return most > ANNOTATIONS_MOST ? [`By annotation: ${part}; later events are paired by number.`] : [];
 }
 
 /**

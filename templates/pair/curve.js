@@ -1,7 +1,7 @@
 // Draws B less A over the run, column by column.
 import { context2d, themeColor } from "../paint.js";
 import { drawBytes, line, makeStage, listen, pill } from "../stage.js";
-import { formatBytes, formatCount, make } from "../text.js";
+import { formatChange, formatCount, make } from "../text.js";
 import { differenceOf } from "./axes.js";
 
 /** @typedef {{from: number, to: number}} Span */
@@ -12,12 +12,8 @@ const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 /** Draws the numbers of events below the plot. @param {Context} context @param {View} view @param {Span} window
  * @param {number} width @param {number} y @param {string} title */
 function drawEvents(context, view, { from, to }, width, y, title) {
-    const ticks = view.session.ticks(
-        "decimal",
-        Math.ceil(from),
-        Math.floor(to),
-        Math.min(10, Math.max(2, Math.floor(width / 120))),
-    );
+    const most = Math.min(10, Math.max(2, Math.floor(width / 120)));
+    const ticks = view.session.ticks("decimal", Math.ceil(from), Math.floor(to), most);
     context.textBaseline = "top";
     context.textAlign = "center";
     context.fillStyle = themeColor("--dim");
@@ -36,13 +32,8 @@ function drawEvents(context, view, { from, to }, width, y, title) {
 
 /** @param {View} a @param {View} b @param {Hands} hands */
 export function createCurve(a, b, hands) {
-    const box = make("section", "pair-curve");
-    const head = make("p", "pair-head");
-    head.append(
-        make("b", "", "B \u2212 A"),
-        make("span", "pane-dim", "highest total of B less that of A, column by column"),
-    );
-    box.append(head);
+    const what = make("span", "pane-dim", "highest total of B less that of A, column by column");
+    const box = make("section", "pair-curve", make("p", "pair-head", make("b", "", "B \u2212 A"), what));
     const { stage, measure, begin } = makeStage("difference", box, GUTTER, () => 0);
     /** @type {Span} */
     let shown = { from: 0, to: 1 };
@@ -55,11 +46,8 @@ export function createCurve(a, b, hands) {
         const context = context2d(stage.pixels);
         context.setTransform(1, 0, 0, 1, 0, 0);
         context.clearRect(0, 0, stage.pixels.width, stage.pixels.height);
-        let [low, high] = [0, 0];
-        for (const value of columns) {
-            if (value < low) low = value;
-            if (value > high) high = value;
-        }
+        const known = columns.filter((value) => !Number.isNaN(value));
+        const [low, high] = [known.reduce((a, b) => Math.min(a, b), 0), known.reduce((a, b) => Math.max(a, b), 0)];
         const margin = (high - low) * 0.06 || 1;
         const [bottom, top] = [low < 0 ? low - margin : 0, high > 0 || low === 0 ? high + margin : 0];
         const y = (/** @type {number} */ bytes) => stage.pixels.height * (1 - (bytes - bottom) / (top - bottom));
@@ -100,11 +88,8 @@ export function createCurve(a, b, hands) {
             context.strokeStyle = themeColor("--cross");
             line(context, x, 0, x, stage.height);
             const value = columns[Math.min(columns.length - 1, Math.floor(x * stage.ratio))];
-            const text = Number.isNaN(value)
-                ? "only one of them runs here"
-                : value === 0
-                  ? "the same"
-                  : `${value > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(value))}`;
+            const change = value === 0 ? "the same" : formatChange(value);
+            const text = Number.isNaN(value) ? "only one of them runs here" : change;
             pill(context, text, x, -22, stage.width, themeColor("--text"));
         },
     };

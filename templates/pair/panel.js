@@ -16,6 +16,7 @@ import { VirtualList } from "../list.js";
 import { invalidate, isDark, LIST } from "../state.js";
 import {
     baseName,
+    dotted,
     formatBytes,
     formatChange,
     formatCount,
@@ -55,37 +56,34 @@ const HOW = /** @type {Record<string, string>} */ ({
     event: "at the given moments",
 });
 
+/** The moments that the rows are of. */
+const MOMENTS = { compared: "Compared moments", held: "At the cursors" };
+
 const makeRow = () => makeLine("row pair-row", ["a", "b", "delta"]);
 
 /** The difference in total, in a sentence. @param {import("./rows.js").Figures} figures */
 function makeVerdict(figures) {
-    const { delta_bytes: delta } = figures;
-    const figure = make("b", delta > 0 ? "more" : delta < 0 ? "less" : "", formatChange(delta));
-    figure.title = formatExactBytes(delta);
-    const verdict = make("p", "verdict");
-    verdict.append(
-        figure,
-        ` ${HOW[figures.aligned_by] ?? "at the peaks"}: ${formatBytes(figures.a_bytes)} \u2192 ` +
-            `${formatBytes(figures.b_bytes)}${figures.filter ? ` of what passes \u201c${figures.filter}\u201d` : ""}` +
-            `. ${formatPlural(figures.causes.length, "cause")}.`,
-    );
-    return verdict;
+    const { a_bytes, b_bytes, delta_bytes: delta, filter } = figures;
+    const sign = delta > 0 ? "more" : delta < 0 ? "less" : "";
+    const figure = make("b", sign, formatChange(delta), { title: formatExactBytes(delta) });
+    const ends = `${formatBytes(a_bytes)} \u2192 ${formatBytes(b_bytes)}`;
+    const part = filter ? ` of what passes \u201c${filter}\u201d` : "";
+    const how = ` ${HOW[figures.aligned_by] ?? "at the peaks"}`;
+    return make("p", "verdict", figure, `${how}: ${ends}${part}. ${formatPlural(figures.causes.length, "cause")}.`);
 }
 
 /** Makes a cause's card, with the button that highlights its call site.
  * @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause */
 function makeCause(pair, { title, site, bytes, kind, sites }) {
-    const card = make("article", `card cause${bytes > 0 ? " cause-more" : bytes < 0 ? " cause-less" : ""}`);
     const [amount, sentence] = /^([+-]?[\d.,]+ \w+): (.*)$/s.exec(title)?.slice(1) ?? [formatChange(bytes), title];
-    const head = make("p", "cause-head");
     const colour = bytes > 0 ? "more" : bytes < 0 ? "less" : "";
-    const figure = make("b", colour, bytes === 0 ? "moved" : amount.replace("-", "\u2212"));
-    figure.title = formatExactBytes(bytes);
-    const facts = [bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : ""].filter(Boolean);
-    head.append(figure, make("span", "pane-dim", facts.join(" \u00b7 ")));
+    const text = bytes === 0 ? "moved" : amount.replace("-", "\u2212");
+    const figure = make("b", colour, text, { title: formatExactBytes(bytes) });
+    const facts = dotted(bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : "");
+    const head = make("p", "cause-head", figure, make("span", "pane-dim", facts));
     const show = makeButton("quiet", "Show in both", () => pair.toggleSite(site), `Highlight ${site}`);
-    card.append(head, make("p", "card-title", sentence), make("p", "card-actions", show));
-    return { card, site, show };
+    const parts = [head, make("p", "card-title", sentence), make("p", "card-actions", show)];
+    return { card: make("article", `card cause${colour && ` cause-${colour}`}`, ...parts), site, show };
 }
 
 /** The most causes on the sheet of paper that comes before those of both recordings. */
@@ -94,22 +92,16 @@ const CAUSES_PRINTED = 12;
 /** @param {Pair} pair */
 export function makeDifferencePaper(pair) {
     const { figures } = pair;
-    const paper = make("section", "paper");
-    paper.append(
-        make("h1", "", `${baseName(figures.a.file)} \u2192 ${baseName(figures.b.file)}`),
-        makeVerdict(figures),
-        ...figures.causes.slice(0, CAUSES_PRINTED).map((cause) => makeCause(pair, cause).card),
-    );
-    return paper;
+    const cards = figures.causes.slice(0, CAUSES_PRINTED).map((cause) => makeCause(pair, cause).card);
+    const title = `${baseName(figures.a.file)} \u2192 ${baseName(figures.b.file)}`;
+    return make("section", "paper", make("h1", "", title), makeVerdict(figures), ...cards);
 }
 
 /** @param {Pair} pair */
 function makeCauses(pair) {
-    const box = make("div", "scroll why");
-    box.tabIndex = 0;
     const all = pair.figures.causes;
     const made = all.slice(0, CAUSES_SHOWN).map((cause) => makeCause(pair, cause));
-    box.append(...made.map(({ card }) => card));
+    const box = make("div", "scroll why", { tabIndex: 0 }, ...made.map(({ card }) => card));
     const rest = all.length - CAUSES_SHOWN;
     if (all.length === 0) box.append(make("p", "hint", "No call site differs at the compared moments."));
     if (rest > 0) box.append(make("p", "hint", `and ${formatCount(rest)} smaller ones; strata diff --json has all.`));
@@ -155,31 +147,17 @@ function makeChoice(choices, act) {
     return { box, press: makeChoices(box, choices, act) };
 }
 
-/** Makes the view of the side. @param {Pair} pair @returns {import("../side.js").Registered[1]} */
-export const createDifference = (pair) => (page, box) => {
-    const causes = makeCauses(pair);
-    const by = makeChoice(Object.entries(ROWS), (rows) => pair.change({ rows }));
-    const when = makeChoice(
-        [
-            ["compared", "Compared moments"],
-            ["held", "At the cursors"],
-        ],
-        (at) => pair.change({ at }),
-    );
-    const says = make("span", "pane-dim");
-    const head = make("div", "panel-head", makeVerdict(pair.figures), by.box, when.box, says);
+/** Makes the rows of one kind, which are added up once they are asked for.
+ * @param {Pair} pair @param {Page} page @param {HTMLElement} box of the view: nothing is added up while it is not shown */
+function createRows(pair, page, box) {
     const { heads, setUnit } = makeEndHeads();
-    const { scroll, body } = makeGrid(`pair-rows${page.suffix}`, heads, {
-        kind: "pair-list",
-        row: "row pair-row",
-        role: "treegrid",
-    });
+    const classes = { kind: "pair-list", row: "row pair-row", role: "treegrid" };
+    const { scroll, body } = makeGrid(`pair-rows${page.suffix}`, heads, classes);
     scroll.setAttribute("aria-label", "Differences");
     const sum = asSum(makeRow());
     sum.swatch.hidden = sum.fold.hidden = true;
     setText(sum.text, "Sum");
     const foot = make("p", "why-foot");
-    box.replaceChildren(head, causes.box, scroll, sum.element, foot);
 
     let asked = "";
     /** @type {Row[]} */
@@ -187,7 +165,6 @@ export const createDifference = (pair) => (page, box) => {
     /** For the tree, whose rows are calls. @type {Calls | null} */
     let calls = null;
     let figures = tableFigures(0, true);
-    const isLit = (/** @type {Row} */ { name }) => pair.litSite() === name;
     const turn = (/** @type {Row} */ row) => {
         const [at, of] = [/** @type {Call} */ (row), calls];
         if (!of) return;
@@ -196,14 +173,11 @@ export const createDifference = (pair) => (page, box) => {
             invalidate(page, LIST);
         };
         if (of.open.delete(at)) return show();
-        void inTurns(
-            of.pairs.open(at),
-            () => {
-                of.open.add(at);
-                show();
-            },
-            () => calls !== of,
-        );
+        const opened = () => {
+            of.open.add(at);
+            show();
+        };
+        void inTurns(of.pairs.open(at), opened, () => calls !== of);
     };
     /** Is the row open? null: it calls nothing. @param {Row | undefined} row */
     const isOpen = (row) => {
@@ -223,7 +197,7 @@ export const createDifference = (pair) => (page, box) => {
             showColor(line, ["site", "calls"].includes(pair.shown.rows) ? pair.siteColor(row.name, isDark(page)) : "");
             fillEnds(line, row, figures.number, "\u2013");
             line.element.classList.toggle("pair-gone", row.b === 0 && row.a > 0);
-            showChosen(line.element, isLit(row));
+            showChosen(line.element, pair.litSite() === row.name);
         },
         choose: (index) => {
             if (calls) turn(rows[index]);
@@ -271,6 +245,23 @@ export const createDifference = (pair) => (page, box) => {
         });
         drawing = false;
     };
+    /** @param {string} now what the rows are about */
+    const draw = (now) => {
+        if (now !== asked || calls?.pairs.isStale()) ask(now);
+        list.draw(rows.length);
+    };
+    return { parts: [scroll, sum.element, foot], draw };
+}
+
+/** Makes the view of the side. @param {Pair} pair @returns {import("../side.js").Registered[1]} */
+export const createDifference = (pair) => (page, box) => {
+    const causes = makeCauses(pair);
+    const by = makeChoice(Object.entries(ROWS), (rows) => pair.change({ rows }));
+    const when = makeChoice(Object.entries(MOMENTS), (at) => pair.change({ at }));
+    const says = make("span", "pane-dim");
+    const head = make("div", "panel-head", makeVerdict(pair.figures), by.box, when.box, says);
+    const rows = createRows(pair, page, box);
+    box.replaceChildren(head, causes.box, ...rows.parts);
     return {
         id: "difference",
         draw() {
@@ -281,18 +272,14 @@ export const createDifference = (pair) => (page, box) => {
             when.press(at);
             const isCauses = kind === "causes";
             causes.box.hidden = !isCauses;
-            scroll.hidden = sum.element.hidden = foot.hidden = when.box.hidden = says.hidden = isCauses;
+            for (const part of [...rows.parts, when.box, says]) part.hidden = isCauses;
             if (isCauses) return causes.draw();
             const moments = pair.ends().map(({ about }) => ("at" in about ? about.at : 0));
             const words = moments.map((event) => (Number(event) < 0 ? "start" : formatCount(Number(event))));
             setText(says, `A at ${words[0]}, B at ${words[1]}`);
-            const now = JSON.stringify([
-                kind,
-                moments,
-                pair.pages.map(({ kept, state }) => [kept.version, state.device]),
-            ]);
-            if (now !== asked || calls?.pairs.isStale()) ask(now);
-            list.draw(rows.length);
+            rows.draw(
+                JSON.stringify([kind, moments, pair.pages.map(({ kept, state }) => [kept.version, state.device])]),
+            );
         },
         keys: {
             q: () => pair.change({ at: pair.shown.at === "held" ? "compared" : "held" }),
