@@ -1,6 +1,6 @@
 // Sums as sorted areas: allocations of one category, stream or pool lie together, over the same silhouette as the
 // bands.
-import { themeColor, yOfBytes } from "./canvas.js";
+import { pen, themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName, SLOTS } from "./questions.js";
 import { COLORINGS } from "./state.js";
@@ -75,8 +75,7 @@ export function veilAreas(page, context, pane) {
     const below = orderOf(page, keys).slice(0, orderOf(page, keys).indexOf(focus.id));
     const y = (/** @type {number} */ value) => Math.min(pane.height, Math.max(0, yOfBytes(page, value, pane)));
     context.save();
-    context.globalAlpha = VEIL;
-    context.fillStyle = themeColor("--surface");
+    pen(context, { globalAlpha: VEIL, fillStyle: themeColor("--surface") });
     for (let x = 0; x < width; x++) {
         const at = (/** @type {number} */ key) => bytes[key * width + x];
         const base = below.reduce((sum, key) => sum + at(key), 0);

@@ -1,7 +1,7 @@
 // Writes names of call sites on the bands, and names of areas in the areas, that have room for them, once the view
 // rests: nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
-import { context2d, plotOf, theme, xOfMoment, yOfBytes } from "./canvas.js";
+import { context2d, pen, plotOf, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { drawAlsoShown, findsAlsoShown } from "./legend.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
 import { AXES, isStale } from "./state.js";
@@ -88,9 +88,11 @@ function nameBands(page, context, taken, { view, ratio }) {
 export function writeNames(page, pane) {
     const context = context2d(pane.axes);
     context.save();
-    context.font = `${showsAreas(page) ? "600 12px" : "11px"} ${theme.font}`;
-    context.textAlign = "left";
-    context.textBaseline = "middle";
+    pen(context, {
+        font: `${showsAreas(page) ? "600 12px" : "11px"} ${theme.font}`,
+        textAlign: "left",
+        textBaseline: "middle",
+    });
     (showsAreas(page) ? nameAreas : nameBands)(page, context, obstacles(page, pane), pane);
     context.restore();
 }

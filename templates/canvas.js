@@ -3,7 +3,7 @@ import { clearCanvas } from "./paint.js";
 import { axisOfEvent, perPage, usOfEvent } from "./state.js";
 import { bottomBytes, goToEvent, topBytes } from "./window.js";
 
-export { context2d, cutText, lineScale, pixelsOf, sizeCanvas, theme, themeColor } from "./paint.js";
+export { context2d, cutText, lineScale, pen, pixelsOf, sizeCanvas, theme, themeColor } from "./paint.js";
 
 /** CSS pixels around the timeline, for labels. */
 export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));

@@ -3,7 +3,7 @@
 // of them.
 import { setDevice } from "./address.js";
 import { nameBandsSoon } from "./band_names.js";
-import { axisOfX, gutterOf, plotOf, startCanvas, strokeLine, themeColor } from "./canvas.js";
+import { axisOfX, gutterOf, pen, plotOf, startCanvas, strokeLine, themeColor } from "./canvas.js";
 import { filterWords } from "./filter.js";
 import { emptyLane, laneOf, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
@@ -218,8 +218,7 @@ function createRow(page, { device, box, facts, cursor }) {
         if (hover !== null && hover.allocation !== null)
             outlineAllocation(page, context, hover.allocation, themeColor("--text"), pane);
         const x = cursorX(page);
-        context.lineWidth = 1 / pane.ratio;
-        context.strokeStyle = themeColor("--cross");
+        pen(context, { lineWidth: 1 / pane.ratio, strokeStyle: themeColor("--cross") });
         if (x !== null) strokeLine(page, context, x, 0, x, stage.height);
     };
     const eventAt = (/** @type {number} */ x) => shown.c.event_of_x(x * stage.ratio);

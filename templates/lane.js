@@ -1,7 +1,7 @@
 // The lane below the timeline: what the program noted about its work, as nested bands. The module finds the bands of
 // the window (at most a few per pixel); here they are drawn on the canvas of the axes.
 import { gutterOf, plotOf, themeColor, xOfAxis } from "./canvas.js";
-import { boxText, phaseColor } from "./paint.js";
+import { boxText, pen, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
 import { drawMemoryLane, hasLaneRoom, memoryLaneHeight } from "./memory_lane.js";
 import { askLayers, askParts, once } from "./questions.js";
@@ -155,20 +155,19 @@ export function drawLane(page, context, pane, lane) {
         const marks = all.filter((mark) => mark.to - mark.from >= (row.ask ? 3 : 1));
         lane.marks.push(...marks);
         if (row.ask && all.length && !marks.length) {
-            context.fillStyle = themeColor("--dim");
-            context.textAlign = "left";
-            context.textBaseline = "middle";
+            pen(context, { fillStyle: themeColor("--dim"), textAlign: "left", textBaseline: "middle" });
             context.fillText("layers: zoom in", 3, y + LANE_ROW / 2);
         }
         if (!row.letter) return;
-        context.fillStyle = themeColor(`--mark-${row.letter.toLowerCase()}`);
-        context.textAlign = "right";
-        context.textBaseline = "middle";
+        pen(context, {
+            fillStyle: themeColor(`--mark-${row.letter.toLowerCase()}`),
+            textAlign: "right",
+            textBaseline: "middle",
+        });
         context.fillText(row.letter, -8, y + LANE_ROW / 2);
     });
     const text = themeColor("--text");
-    context.textAlign = "left";
-    context.textBaseline = "middle";
+    pen(context, { textAlign: "left", textBaseline: "middle" });
     for (const mark of lane.marks) {
         mark.text = boxText(context, mark.part?.names ?? pane.view.phaseNames(mark.phase), mark.to - mark.from - 7);
         if (mark.part?.name.startsWith("layer")) mark.text ||= " "; // a layer is a band without its name too

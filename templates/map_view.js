@@ -2,7 +2,7 @@
 // marked event, otherwise the peak. The module lays it out and draws its pixels; labels and outlines are drawn over
 // them.
 import { DRAW_DARK, DRAW_FOUND } from "./api.js";
-import { context2d, cutText, gutterOf, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
+import { context2d, cutText, gutterOf, pen, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
 import { lifetimeText, poolName, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
 import { searchOf } from "./search.js";
@@ -153,14 +153,11 @@ function drawNames(page, context, top, bottom) {
         const y = group.y / ratio - top;
         if (y > bottom - top) break;
         if (y < -22) continue;
-        context.textAlign = "left";
-        context.font = `600 12px ${theme.font}`;
-        context.fillStyle = themeColor("--text");
+        pen(context, { textAlign: "left", font: `600 12px ${theme.font}`, fillStyle: themeColor("--text") });
         const name = cutText(context, groupText(page, group), plot.width);
         const after = context.measureText(name).width + 12;
         context.fillText(name, GUTTER.left, y + 16);
-        context.font = `12px ${theme.font}`;
-        context.fillStyle = themeColor("--dim");
+        pen(context, { font: `12px ${theme.font}`, fillStyle: themeColor("--dim") });
         const figures = [
             formatPlural(group.segments, "segment"),
             formatBytes(group.bytes),
@@ -169,8 +166,7 @@ function drawNames(page, context, top, bottom) {
         while (figures.length && context.measureText(figures.join(", ")).width > plot.width - after) figures.pop();
         context.fillText(figures.join(", "), GUTTER.left + after, y + 16);
     }
-    context.font = `11px ${theme.font}`;
-    context.textAlign = "right";
+    pen(context, { font: `11px ${theme.font}`, textAlign: "right" });
     let last = NaN;
     for (let i = view.c.map_part_from(Math.round(top * ratio)) >>> 0; i < laid.parts; i++) {
         const part = view.c.map_part(i);
@@ -189,14 +185,11 @@ function drawFreeSizes(/** @type {Page} */ page, context, top) {
     const { ratio } = plotOf(page);
     const count = view.c.map_labels(scrolled(page), mapOf(page).picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
     const rows = floats(view.module, view.c.map_label_rows(), count * 4).slice();
-    context.font = `600 11px ${theme.font}`;
-    context.textAlign = "center";
-    context.lineJoin = "round";
+    pen(context, { font: `600 11px ${theme.font}`, textAlign: "center", lineJoin: "round" });
     for (let i = 0; i < count; i++) {
         const [x, end, y, bytes] = rows.subarray(4 * i, 4 * i + 4);
         const middle = gutterOf(page).left + (x + end) / 2 / ratio;
-        context.lineWidth = FREE_WIDTH;
-        context.strokeStyle = themeColor("--unused-soft");
+        pen(context, { lineWidth: FREE_WIDTH, strokeStyle: themeColor("--unused-soft") });
         context.strokeText(formatBytes(bytes), middle, y / ratio - top + 11);
         context.fillStyle = themeColor("--text");
         context.fillText(formatBytes(bytes), middle, y / ratio - top + 11);
@@ -212,11 +205,9 @@ function outlineBlock(/** @type {Page} */ page, context, block, color, top) {
             return;
         const { x, end, y } = view.c.map_place(block, nth);
         const [left, width] = [gutterOf(page).left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
-        context.lineWidth = 4;
-        context.strokeStyle = themeColor("--surface");
+        pen(context, { lineWidth: 4, strokeStyle: themeColor("--surface") });
         context.strokeRect(left, y / plot.ratio - top - 1, width, 16);
-        context.lineWidth = 2;
-        context.strokeStyle = color;
+        pen(context, { lineWidth: 2, strokeStyle: color });
         context.strokeRect(left, y / plot.ratio - top - 1, width, 16);
     }
 }

@@ -1,6 +1,6 @@
 // The lane between timeline and phases: memory that is reserved but not in use, the largest free block, the number of
 // segments, calls of the driver, and releases of memory with their reasons.
-import { gutterOf, plotOf, strokeLine, themeColor, xOfEvent } from "./canvas.js";
+import { gutterOf, pen, plotOf, strokeLine, themeColor, xOfEvent } from "./canvas.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { floats } from "./session.js";
 import { makeSplitter } from "./splitter.js";
@@ -114,8 +114,7 @@ export function drawMemoryLane(page, context, top) {
     if (memoryLaneHeight(page) === 0) return;
     const device = deviceHeight(page);
     readColumns(page);
-    context.textAlign = "right";
-    context.textBaseline = "middle";
+    pen(context, { textAlign: "right", textBaseline: "middle" });
     if (device) drawDevice(page, context, top);
     if (page.view.facts.host_most) drawHost(page, context, top + device);
     context.lineWidth = 1 / plotOf(page).ratio;
@@ -126,8 +125,7 @@ function drawHost(page, context, top) {
     const most = page.view.facts.host_most;
     const base = top + HOST_HEIGHT - 4;
     const y = (/** @type {number} */ bytes) => base - (bytes / most) * (HOST_HEIGHT - 6);
-    context.lineWidth = 1;
-    context.fillStyle = themeColor("--line");
+    pen(context, { lineWidth: 1, fillStyle: themeColor("--line") });
     trace(page, context, columnsOf(page).host, y, true, base);
     context.strokeStyle = context.fillStyle = themeColor("--dim");
     trace(page, context, columnsOf(page).host, y, false, base);
@@ -148,8 +146,7 @@ function drawDevice(page, context, top) {
     context.fillRect(0, top + 2, plot.width, laneSize(page) - 2);
     context.fillStyle = themeColor("--unused-soft");
     trace(page, context, columns.unused, y, true, base - 5);
-    context.lineWidth = 1;
-    context.strokeStyle = themeColor("--unused");
+    pen(context, { lineWidth: 1, strokeStyle: themeColor("--unused") });
     trace(page, context, columns.unused, y, false, base);
     context.strokeStyle = themeColor("--text");
     if (columns.largest[0] < 0) replayLater(page);

@@ -3,7 +3,7 @@ import { plotOf, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes 
 import { comparedRanges, LETTERS } from "./ends.js";
 import { axisNumber, axisOfEvent } from "./state.js";
 import { setWindow } from "./window.js";
-import { cutText } from "./paint.js";
+import { cutText, pen } from "./paint.js";
 import { formatBytes } from "./text.js";
 
 const FLAG_MOST = 140;
@@ -19,9 +19,7 @@ function drawFlag(page, context, letter, text, x, y, taken = []) {
     while (beside.some(({ bottom, top }) => y < bottom && y + 17 > top)) y -= 19;
     context.fillStyle = themeColor(`--mark-${letter.toLowerCase()}`);
     context.fillRect(left, y, width, 17);
-    context.fillStyle = themeColor("--surface");
-    context.textAlign = "left";
-    context.textBaseline = "middle";
+    pen(context, { fillStyle: themeColor("--surface"), textAlign: "left", textBaseline: "middle" });
     context.fillText(letter, left + 5, y + 9);
     if (words) context.fillText(words, left + 20, y + 9);
     return { left, right: left + width, top: y, bottom: y + 17 };
@@ -35,8 +33,7 @@ export function drawMarks(page, context, lines, pane = plotOf(page)) {
     page.state.marks.forEach(({ event, note }, i) => {
         const x = xOfMoment(page, event, pane);
         if (x < 0 || x > pane.width) return;
-        context.strokeStyle = themeColor(`--mark-${LETTERS[i].toLowerCase()}`);
-        context.lineWidth = 2;
+        pen(context, { strokeStyle: themeColor(`--mark-${LETTERS[i].toLowerCase()}`), lineWidth: 2 });
         if (lines) strokeLine(page, context, x, 0, x, pane.height);
         context.lineWidth = 1 / pane.ratio;
         flags.push(drawFlag(page, context, LETTERS[i], note, x, pane.height - 18, flags));
@@ -104,8 +101,7 @@ function traceOutline(page, context, from, to, shift) {
         ["--surface", 4.5],
         ["--mark-b", 2],
     ])) {
-        context.strokeStyle = themeColor(color);
-        context.lineWidth = width;
+        pen(context, { strokeStyle: themeColor(color), lineWidth: width });
         context.stroke();
     }
     context.restore();

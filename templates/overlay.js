@@ -2,6 +2,7 @@
 import { areaEdges, areaTotals, showsAreas } from "./areas.js";
 import {
     gutterOf,
+    pen,
     plotOf,
     startCanvas,
     strokeLine,
@@ -61,12 +62,9 @@ export function outlineAllocation(page, context, allocation, color, pane = plotO
         context.lineTo(first + i / ratio, y);
     }
     context.closePath();
-    context.lineJoin = "round";
-    context.strokeStyle = themeColor("--surface");
-    context.lineWidth = 4;
+    pen(context, { lineJoin: "round", strokeStyle: themeColor("--surface"), lineWidth: 4 });
     context.stroke();
-    context.strokeStyle = color;
-    context.lineWidth = 2;
+    pen(context, { strokeStyle: color, lineWidth: 2 });
     context.stroke();
     context.restore();
 }
@@ -94,9 +92,7 @@ function drawPlate(page, context, text, x, y) {
     context.beginPath();
     context.roundRect(middle - half, y, half * 2, 19, 4);
     context.fill();
-    context.fillStyle = themeColor("--surface");
-    context.textAlign = "center";
-    context.textBaseline = "middle";
+    pen(context, { fillStyle: themeColor("--surface"), textAlign: "center", textBaseline: "middle" });
     context.fillText(text, middle, y + 10);
 }
 
@@ -136,9 +132,7 @@ function drawGhosts(page, context, pane, named = false) {
         if (!named || left > pane.width) drawGhost(context, pane, left, top, bottom);
         if (bottom - top < 34) continue;
         const [number, unit] = formatBytes(size).split(" ");
-        context.fillStyle = themeColor("--bad");
-        context.textAlign = "center";
-        context.textBaseline = "middle";
+        pen(context, { fillStyle: themeColor("--bad"), textAlign: "center", textBaseline: "middle" });
         context.fillText(number, left + GHOST_WIDTH / 2, (top + bottom) / 2 - 7);
         context.fillText(unit, left + GHOST_WIDTH / 2, (top + bottom) / 2 + 8);
     }
@@ -148,8 +142,7 @@ function drawGhosts(page, context, pane, named = false) {
 function drawGhost(context, pane, left, top, bottom) {
     context.fillStyle = themeColor("--ghost");
     context.fillRect(left, top, GHOST_WIDTH, bottom - top);
-    context.strokeStyle = themeColor("--bad");
-    context.lineWidth = 2;
+    pen(context, { strokeStyle: themeColor("--bad"), lineWidth: 2 });
     context.setLineDash([5, 3]);
     context.strokeRect(left + 1, top + 1, GHOST_WIDTH - 2, bottom - top - 2);
     context.setLineDash([]);
@@ -207,11 +200,13 @@ function drawPlanned(page, context, pane) {
  * @param {number} y its base line
  */
 function haloText(page, context, text, x, y) {
-    context.textAlign = "left";
-    context.textBaseline = "alphabetic";
-    context.lineWidth = 3;
-    context.lineJoin = "round";
-    context.strokeStyle = themeColor("--surface");
+    pen(context, {
+        textAlign: "left",
+        textBaseline: "alphabetic",
+        lineWidth: 3,
+        lineJoin: "round",
+        strokeStyle: themeColor("--surface"),
+    });
     context.strokeText(text, x, y);
     context.fillText(text, x, y);
     context.lineWidth = 1 / plotOf(page).ratio;
@@ -244,8 +239,7 @@ function drawCarried(page, context, pane) {
     context.setLineDash([]);
     const { x, y } = dots[Math.floor(dots.length / 2)];
     haloText(page, context, `+${formatBytes(askFindings(view)[index].per?.bytes ?? 0)} in every step`, x + 4, y - 9);
-    context.strokeStyle = themeColor("--bad");
-    context.lineWidth = 2;
+    pen(context, { strokeStyle: themeColor("--bad"), lineWidth: 2 });
     for (const dot of dots) {
         context.fillStyle = themeColor("--surface");
         context.beginPath();
@@ -279,8 +273,7 @@ function drawCrosshair(page, context, x, event) {
 /** Draws a dot on the upper edge of each area.
  * @param {Page} page @param {Context} context @param {number} x @param {number} event */
 function drawEdges(page, context, x, event) {
-    context.strokeStyle = themeColor("--surface");
-    context.lineWidth = 1.5;
+    pen(context, { strokeStyle: themeColor("--surface"), lineWidth: 1.5 });
     for (const { bytes, color } of areaEdges(page, event)) {
         const y = yOfBytes(page, bytes);
         if (y < 0 || y > plotOf(page).height) continue;

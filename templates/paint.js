@@ -56,6 +56,9 @@ export function context2d(canvas) {
     return context;
 }
 
+/** Sets how a canvas draws, before what it draws. @param {Context} context @param {Partial<Context>} style */
+export const pen = (context, style) => Object.assign(context, style);
+
 /**
  * Clears a canvas and scales it so that 1 is a CSS pixel and (0, 0) lies at this distance from its corner.
  * @param {HTMLCanvasElement} canvas

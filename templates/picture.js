@@ -1,7 +1,7 @@
 // "Save PNG": draws the current view on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { addressOf, writeHash } from "./address.js";
 import { FRAME_USER } from "./api.js";
-import { AXIS_HEIGHT, context2d, cutText, gutterOf, plotOf, theme, themeColor } from "./canvas.js";
+import { AXIS_HEIGHT, context2d, cutText, gutterOf, pen, plotOf, theme, themeColor } from "./canvas.js";
 import { pinnedStack, pinnedText } from "./details.js";
 import { picturedRows } from "./device_rows.js";
 import { LETTERS } from "./ends.js";
@@ -150,8 +150,7 @@ function drawLines(context, lines, top, width, columns) {
             context.fillStyle = ink;
             context.fillRect(x + from, y + 3, wide, 12);
         }
-        context.font = `${strong ? "600 " : ""}12px ${theme.font}`;
-        context.fillStyle = themeColor("--text");
+        pen(context, { font: `${strong ? "600 " : ""}12px ${theme.font}`, fillStyle: themeColor("--text") });
         const indent = line || color ? 20 : 0;
         context.fillText(cutText(context, text, (strong ? width - 32 : column - 10) - indent), x + indent, y + 9);
     });
@@ -169,8 +168,7 @@ function drawPictureMarkers(context, markers, top) {
         context.beginPath();
         context.roundRect(middle - half, top + button.offsetTop, half * 2, 20, 9);
         context.fill();
-        context.fillStyle = getComputedStyle(button).color;
-        context.textAlign = "center";
+        pen(context, { fillStyle: getComputedStyle(button).color, textAlign: "center" });
         context.fillText(button.textContent ?? "", middle, top + button.offsetTop + 10);
         context.textAlign = "left";
     }
@@ -184,8 +182,7 @@ function drawPictureMarkers(context, markers, top) {
  * @param {string} [font] @param {string} [color]
  */
 function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
-    context.font = `${font} ${theme.font}`;
-    context.fillStyle = themeColor(color);
+    pen(context, { font: `${font} ${theme.font}`, fillStyle: themeColor(color) });
     context.fillText(cutText(context, text, width - 32), 16, y);
 }
 

@@ -18,6 +18,7 @@ import {
     context2d,
     gutterOf,
     lineScale,
+    pen,
     pixelsOf,
     plotOf,
     sizeCanvas,
@@ -296,8 +297,7 @@ function drawAlongAxis(page, context) {
     const ticks = view.facts.events === 0 ? [] : alongTicks(page, context, label);
     const base = plot.height + laneOf(page).height;
     plot.labels = [];
-    context.textAlign = "center";
-    context.textBaseline = "top";
+    pen(context, { textAlign: "center", textBaseline: "top" });
     for (const { value, text } of ticks) {
         const x = xOfAxis(page, value);
         context.strokeStyle = themeColor("--axis");
@@ -324,15 +324,12 @@ function nameHigher(context, lines, pane) {
             const width = context.measureText(label).width + 12;
             const [x, y] = [pane.width - width - 4, 4 + i * 22];
             pane.lineNames.push({ left: x, right: x + width, top: y, bottom: y + 18 });
-            context.fillStyle = themeColor("--raised");
-            context.strokeStyle = themeColor("--axis");
+            pen(context, { fillStyle: themeColor("--raised"), strokeStyle: themeColor("--axis") });
             context.beginPath();
             context.roundRect(x, y, width, 18, 4);
             context.fill();
             context.stroke();
-            context.fillStyle = themeColor("--text");
-            context.textAlign = "left";
-            context.textBaseline = "middle";
+            pen(context, { fillStyle: themeColor("--text"), textAlign: "left", textBaseline: "middle" });
             context.fillText(label, x + 6, y + 10);
         });
 }
@@ -394,8 +391,7 @@ function nameLines(page, context, pane) {
     const marks = visibleMarkers(page, pane).map(({ x }) => ({ from: x, to: x }));
     for (const { left } of visibleGhosts(page, pane)) marks.push({ from: left, to: left + GHOST_WIDTH });
     marks.sort((a, b) => b.to - a.to);
-    context.textAlign = "right";
-    context.lineJoin = "round";
+    pen(context, { textAlign: "right", lineJoin: "round" });
     placed.forEach(({ text, y: atEnd, reserved }, i) => {
         const width = context.measureText(text).width;
         const right = marks.reduce(
@@ -416,8 +412,7 @@ function nameLines(page, context, pane) {
             top: below ? line : y - 20,
             bottom: below ? line + 20 : y,
         });
-        context.lineWidth = 3;
-        context.strokeStyle = themeColor("--surface");
+        pen(context, { lineWidth: 3, strokeStyle: themeColor("--surface") });
         context.strokeText(text, right, below ? line + 4 : y - 3);
         context.fillStyle = themeColor("--text");
         context.fillText(text, right, below ? line + 4 : y - 3);
@@ -438,8 +433,7 @@ export function drawAround(page, pane, lane, found) {
     context.lineWidth = 1 / pane.ratio;
     drawBytes(context, pane.view, pane.bottom, pane.top, pane, false);
     drawLane(page, context, pane, lane);
-    context.lineWidth = 1 / pane.ratio;
-    context.strokeStyle = themeColor("--axis");
+    pen(context, { lineWidth: 1 / pane.ratio, strokeStyle: themeColor("--axis") });
     strokeLine(page, context, 0, 0, 0, height);
     strokeLine(page, context, 0, height, width, height);
     if (lane.height) strokeLine(page, context, 0, height + lane.height, width, height + lane.height);

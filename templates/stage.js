@@ -1,5 +1,5 @@
 // Shared by all timelines: canvases in a box, lines, labels, the axis of bytes, the mouse.
-import { clearCanvas, lineScale, sizeCanvas, themeColor, tickUnit } from "./paint.js";
+import { clearCanvas, lineScale, pen, sizeCanvas, themeColor, tickUnit } from "./paint.js";
 import { BYTE_UNITS, decimalsOf, make, setAll } from "./text.js";
 
 /**
@@ -68,9 +68,7 @@ export function pill(context, text, x, y, width, ground) {
     context.beginPath();
     context.roundRect(middle - half, y, half * 2, 20, 10);
     context.fill();
-    context.fillStyle = themeColor("--surface");
-    context.textAlign = "center";
-    context.textBaseline = "middle";
+    pen(context, { fillStyle: themeColor("--surface"), textAlign: "center", textBaseline: "middle" });
     context.fillText(text, middle, y + 10.5);
     return { from: middle - half, to: middle + half };
 }
@@ -89,8 +87,7 @@ export function drawBytes(context, view, low, high, { width, height, ratio }, li
     const ticks = [...above.filter((bytes) => bytes <= high), ...below];
     const unit = tickUnit(step, above[above.length - 1] ?? most);
     const decimals = decimalsOf(step / 1024 ** unit, 3);
-    context.textBaseline = "middle";
-    context.textAlign = "right";
+    pen(context, { textBaseline: "middle", textAlign: "right" });
     for (const bytes of ticks) {
         const y = height * (1 - (bytes - low) / (high - low));
         context.strokeStyle = themeColor("--line");

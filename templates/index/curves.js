@@ -2,7 +2,7 @@
 // each curve, and above them in colour the recordings with a finding. The axis along is steps, time, or each run from
 // its first to its last event.
 import { element, formatBytes, formatCount, formatDuration, make, makeChoices, makeSwatch } from "../text.js";
-import { themeColor } from "../paint.js";
+import { pen, themeColor } from "../paint.js";
 import { canvasContext, countStep, lastBefore, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 
@@ -140,10 +140,7 @@ function box(curves) {
 
 /** @param {Curves} curves @param {Context} context @param {Area} area */
 function drawGrid(curves, context, area) {
-    context.font = "11px system-ui, sans-serif";
-    context.textBaseline = "middle";
-    context.lineWidth = 1;
-    context.textAlign = "right";
+    pen(context, { font: "11px system-ui, sans-serif", textBaseline: "middle", lineWidth: 1, textAlign: "right" });
     for (let bytes = 0; bytes <= area.topBytes; bytes += area.step) {
         const y = Math.round(area.top + area.height * (1 - bytes / area.topBytes)) + 0.5;
         context.strokeStyle = themeColor("--line");
@@ -204,8 +201,7 @@ function drawBand(curves, context, area, cohort) {
         for (let i = from; i < to; i++) context.lineTo(x(i), y(high[i]));
         for (let i = to - 1; i >= from; i--) context.lineTo(x(i), y(low[i]));
         context.fill();
-        context.globalAlpha = 1;
-        context.lineWidth = 1.2;
+        pen(context, { globalAlpha: 1, lineWidth: 1.2 });
         context.beginPath();
         for (let i = from; i < to; i++) context.lineTo(x(i), y(middle[i]));
         context.stroke();
@@ -215,8 +211,7 @@ function drawBand(curves, context, area, cohort) {
 /** @param {Curves} curves @param {Context} context @param {number} index @param {number} width
  * @param {string} color @param {Area} area */
 function drawOne(curves, context, index, width, color, area) {
-    context.lineWidth = width;
-    context.strokeStyle = color;
+    pen(context, { lineWidth: width, strokeStyle: color });
     traceCurve(context, curves.samples[index], curves.axes[curves.axisName].place(index), area);
     context.stroke();
 }
@@ -253,16 +248,14 @@ function drawOom(curves, context, index, area) {
     context.fill();
     if (index !== curves.chosen) return;
     const text = "out of memory";
-    context.font = "11px system-ui, sans-serif";
-    context.textBaseline = "middle";
+    pen(context, { font: "11px system-ui, sans-serif", textBaseline: "middle" });
     const width = context.measureText(text).width;
     const left = Math.min(x - width / 2 - 7, area.left + area.width - width - 14);
     const middle = y < area.top + 26 ? y + 17 : y - 17;
     context.beginPath();
     context.roundRect(left, middle - 9, width + 14, 18, 9);
     context.fill();
-    context.fillStyle = themeColor("--surface");
-    context.textAlign = "left";
+    pen(context, { fillStyle: themeColor("--surface"), textAlign: "left" });
     context.fillText(text, left + 7, middle + 0.5);
 }
 
@@ -272,8 +265,7 @@ function draw(curves) {
     const area = box(curves);
     const context = canvasContext(curves.canvas, curves.plot.clientWidth, HEIGHT);
     context.drawImage(drawBelow(curves, area), 0, 0, curves.plot.clientWidth, HEIGHT);
-    context.lineJoin = "round";
-    context.globalAlpha = curves.batch.oddRows.length > 60 ? 0.5 : 1;
+    pen(context, { lineJoin: "round", globalAlpha: curves.batch.oddRows.length > 60 ? 0.5 : 1 });
     // The most severe is drawn last, so that it lies on top.
     for (const index of [...curves.batch.oddRows].reverse())
         drawOne(curves, context, index, 1.3, curves.batch.colorOf(index) ?? "", area);

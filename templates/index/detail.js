@@ -2,7 +2,7 @@
 import { titleText } from "../finding_words.js";
 import { addFact, copyText, element, formatBytes, formatChange, formatCount, formatEvent } from "../text.js";
 import { formatPlural, make, makeButton, makeTableRow, tableFigures } from "../text.js";
-import { themeColor } from "../paint.js";
+import { pen, themeColor } from "../paint.js";
 import { canvasContext, traceRun } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 import { makeLink, makeOutputs } from "./link.js";
@@ -63,8 +63,7 @@ function makeCurve(batch, index) {
     traceRun(batch, index, context, box);
     context.lineTo(width, 70);
     context.lineTo(0, 70);
-    context.fillStyle = batch.colorOf(index) ?? themeColor("--curve");
-    context.globalAlpha = 0.45;
+    pen(context, { fillStyle: batch.colorOf(index) ?? themeColor("--curve"), globalAlpha: 0.45 });
     context.fill();
     context.globalAlpha = 1;
     traceRun(batch, index, context, box);

@@ -2,7 +2,7 @@
 // run). Each cell shows how far a figure is from the median of its cohort in the same line. Above it stands which rank
 // belongs to which cohort.
 import { element, formatBytes, formatCount, makeChoices, setText } from "../text.js";
-import { themeColor } from "../paint.js";
+import { pen, themeColor } from "../paint.js";
 import { canvasContext, countStep, watchPointer } from "./canvas.js";
 import { groupBy, rowTitle } from "./data.js";
 
@@ -189,9 +189,7 @@ function drawCohorts(heat, context, box) {
 
 /** @param {Heat} heat @param {Context} context @param {string} text @param {number} y */
 function label(heat, context, text, y) {
-    context.fillStyle = themeColor("--dim");
-    context.textAlign = "right";
-    context.textBaseline = "middle";
+    pen(context, { fillStyle: themeColor("--dim"), textAlign: "right", textBaseline: "middle" });
     context.fillText(text, heat.labels - 8, y);
 }
 
@@ -258,8 +256,7 @@ function drawFeet(heat, context, box) {
 function drawAxis(heat, context, box) {
     const step = countStep(heat.columns.count, Math.floor(box.width / 60));
     const y = box.height - AXIS_HEIGHT + 12;
-    context.fillStyle = themeColor("--dim");
-    context.textBaseline = "middle";
+    pen(context, { fillStyle: themeColor("--dim"), textBaseline: "middle" });
     for (let column = 0; column < heat.columns.ranks.length; column += step) {
         const x = heat.labels + ((column + 0.5) / heat.columns.count) * box.width;
         context.textAlign = x < heat.labels + 30 ? "left" : x > heat.labels + box.width - 30 ? "right" : "center";
@@ -271,8 +268,7 @@ function drawAxis(heat, context, box) {
 function drawCursor(heat, context, box, index, color) {
     if (index < 0) return;
     const { left, width } = placeOf(heat, box, index);
-    context.strokeStyle = color;
-    context.lineWidth = 1.5;
+    pen(context, { strokeStyle: color, lineWidth: 1.5 });
     context.strokeRect(left - 1, 0.5, Math.max(3, width) + 1, box.height - AXIS_HEIGHT + 1);
 }
 

@@ -2,7 +2,7 @@
 import { VirtualList } from "../list.js";
 import { element, formatChange, formatCount, formatExactBytes } from "../text.js";
 import { make, makeButton, setAll, setText, tableFigures } from "../text.js";
-import { themeColor } from "../paint.js";
+import { pen, themeColor } from "../paint.js";
 import { canvasContext, traceRun } from "./canvas.js";
 import { SHARE_MOST } from "./data.js";
 import { makeLink, makeOutputs } from "./link.js";
@@ -151,8 +151,10 @@ function makeSpark(batch, index) {
     canvas.style.width = "100px";
     cell.append(canvas);
     const context = canvasContext(canvas, 100, 24);
-    context.lineWidth = batch.colorOf(index) ? 1.5 : 1;
-    context.strokeStyle = batch.colorOf(index) ?? themeColor("--dim");
+    pen(context, {
+        lineWidth: batch.colorOf(index) ? 1.5 : 1,
+        strokeStyle: batch.colorOf(index) ?? themeColor("--dim"),
+    });
     traceRun(batch, index, context, SPARK);
     context.stroke();
     return cell;

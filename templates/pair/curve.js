@@ -1,5 +1,5 @@
 // Draws B less A over the run, column by column.
-import { context2d, themeColor } from "../paint.js";
+import { context2d, pen, themeColor } from "../paint.js";
 import { drawBytes, line, makeStage, listen, pill } from "../stage.js";
 import { formatChange, formatCount, make } from "../text.js";
 import { differenceOf } from "./axes.js";
@@ -14,9 +14,7 @@ const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 function drawEvents(context, view, { from, to }, width, y, title) {
     const most = Math.min(10, Math.max(2, Math.floor(width / 120)));
     const ticks = view.session.ticks("decimal", Math.ceil(from), Math.floor(to), most);
-    context.textBaseline = "top";
-    context.textAlign = "center";
-    context.fillStyle = themeColor("--dim");
+    pen(context, { textBaseline: "top", textAlign: "center", fillStyle: themeColor("--dim") });
     const room = context.measureText(title).width + 14;
     for (const event of ticks.filter((tick) => tick >= 0)) {
         const x = ((event - from) / (to - from)) * width;
