@@ -77,14 +77,10 @@ export function scheduleHash(page) {
 }
 
 /** "120~before the loss,900": the marks' events and notes. @param {Page} page */
-function marksText(page) {
-    return page.state.marks.map(({ event, note }) => `${event}${note ? `~${note}` : ""}`).join(",");
-}
+const marksText = (page) => page.state.marks.map(({ event, note }) => `${event}${note ? `~${note}` : ""}`).join(",");
 
 /** A mark's note without what an address cannot hold. @param {string} text */
-export function cleanNote(text) {
-    return text.replace(/[,~]/g, " ").slice(0, NOTE_MOST).trim();
-}
+export const cleanNote = (text) => text.replace(/[,~]/g, " ").slice(0, NOTE_MOST).trim();
 
 /** The marks of an address. @param {Page} page @param {string} text */
 function marksOfText(page, text) {

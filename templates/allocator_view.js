@@ -35,14 +35,12 @@ function table(className, heads, rows) {
     return made;
 }
 
-/** @param {number} bytes @param {(bytes: number) => string} figure */
-function bytesCell(bytes, figure) {
+function bytesCell(/** @type {number} */ bytes, /** @type {(bytes: number) => string} */ figure) {
     const text = bytes < 0 ? `\u2212${figure(-bytes)}` : figure(bytes);
     return make("span", "", text, { title: formatExactBytes(Math.abs(bytes)) });
 }
 
-/** @param {record_gap} gap */
-function causesTable(gap) {
+function causesTable(/** @type {record_gap} */ gap) {
     const figure = tableFigures(Math.abs(gap.gap_bytes)).text;
     const rows = CAUSES.filter(([key]) => gap[key] !== 0)
         .sort((a, b) => Math.abs(gap[b[0]]) - Math.abs(gap[a[0]]))
@@ -111,8 +109,7 @@ function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, blo
     return button;
 }
 
-/** @param {Page} page @param {number} event */
-function holesTable(page, event) {
+function holesTable(/** @type {Page} */ page, /** @type {number} */ event) {
     const { holes, count, bytes } = largestHoles(page, event);
     if (holes.length === 0) return [];
     const bar = holesBar(holes, bytes);
@@ -140,8 +137,7 @@ function holesTable(page, event) {
     return [make("h3", "", `${formatPlural(holes.length + count, "hole")}, by size`), bar, made, ...rest];
 }
 
-/** @param {Page} page @param {number} count */
-function poolsTable(page, count) {
+function poolsTable(/** @type {Page} */ page, /** @type {number} */ count) {
     const uses = Array.from({ length: count }, (_, i) => page.view.c.pool_use(i));
     const figure = tableFigures(Math.max(...uses.map((use) => use.reserved_bytes))).text;
     const rows = uses.map((use) => {
@@ -210,8 +206,7 @@ function settingsBox(page) {
     return [box];
 }
 
-/** @param {Page} page @param {HTMLElement} box */
-export function createAllocator(page, box) {
+export function createAllocator(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     const { state, view } = page;
     let asked = "";
     const draw = () => {

@@ -11,9 +11,7 @@ const VEIL = 0.72;
 /** The most areas of the module. */
 const AREAS_MOST = 64;
 
-export function showsAreas(/** @type {Page} */ page) {
-    return page.state.viewBy !== "age" && page.state.viewBy !== "segments";
-}
+export const showsAreas = (/** @type {Page} */ page) => page.state.viewBy !== "age" && page.state.viewBy !== "segments";
 
 /** Keys below `keys`, in the order of the areas from the bottom up. @param {Page} page @param {number} keys */
 function orderOf(page, keys) {
@@ -26,9 +24,8 @@ function orderOf(page, keys) {
 }
 
 /** The key of the area at a height after an event; -1: there is none. @param {number} event @param {number} bytes */
-export function areaAt(/** @type {Page} */ page, event, bytes) {
-    return bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
-}
+export const areaAt = (/** @type {Page} */ page, event, bytes) =>
+    bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 
 /** The name of a key. @param {Page} page @param {number} key @param {View} [shown] */
 function areaName(page, key, shown = page.view) {

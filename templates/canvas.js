@@ -101,20 +101,16 @@ export const plotOf = perPage((page) => ({
 /* ---- positions in CSS pixels of the timeline ---- */
 
 /** @param {Page} page @param {number} position along the axis @param {Pane} [pane] */
-export function xOfAxis(page, position, pane = plotOf(page)) {
-    return ((position - pane.from) / (pane.to - pane.from)) * pane.width;
-}
+export const xOfAxis = (page, position, pane = plotOf(page)) =>
+    ((position - pane.from) / (pane.to - pane.from)) * pane.width;
 
-/** @param {Page} page @param {number} x */
-export function axisOfX(page, x) {
+export function axisOfX(/** @type {Page} */ page, /** @type {number} */ x) {
     const { state } = page;
     return state.from + (x / plotOf(page).width) * (state.to - state.from);
 }
 
 /** @param {Page} page @param {number} event @param {Pane} [pane] */
-export function xOfEvent(page, event, pane = plotOf(page)) {
-    return pane.view.c.x_of_event(event) / pane.ratio;
-}
+export const xOfEvent = (page, event, pane = plotOf(page)) => pane.view.c.x_of_event(event) / pane.ratio;
 
 /** The middle of an event's part of the timeline, where the event's marks are.
  * @param {number} event @param {Pane} [pane] */
@@ -125,25 +121,21 @@ export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(pag
 
 /** The place of an event of the selected device in a pane; in another device's pane, the place of its time.
  * @param {Page} page @param {number} event @param {Pane} pane */
-export function xOfMoment(page, event, pane) {
-    return pane === plotOf(page) ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
-}
+export const xOfMoment = (page, event, pane) =>
+    pane === plotOf(page) ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
 
 /** @param {Page} page @param {number} bytes @param {Pane} [pane] */
-export function yOfBytes(page, bytes, pane = plotOf(page)) {
-    return pane.height * (1 - (bytes - pane.bottom) / (pane.top - pane.bottom));
-}
+export const yOfBytes = (page, bytes, pane = plotOf(page)) =>
+    pane.height * (1 - (bytes - pane.bottom) / (pane.top - pane.bottom));
 
-/** @param {Page} page @param {number} y */
-export function bytesOfY(page, y) {
+export function bytesOfY(/** @type {Page} */ page, /** @type {number} */ y) {
     const { bottom, height, top } = plotOf(page);
     return bottom + (1 - y / height) * (top - bottom);
 }
 
 /** A cleared canvas in which (0, 0) is the timeline's corner. @param {HTMLCanvasElement} canvas @param {Pane} [pane] */
-export function startCanvas(/** @type {Page} */ page, canvas, pane = plotOf(page)) {
-    return clearCanvas(canvas, pane.ratio, gutterOf(page));
-}
+export const startCanvas = (/** @type {Page} */ page, canvas, pane = plotOf(page)) =>
+    clearCanvas(canvas, pane.ratio, gutterOf(page));
 
 /** Draws a straight line on the pixel grid. @param {Page} page @param {Context} context @param {number} x0
  * @param {number} y0 @param {number} x1 @param {number} y1 */

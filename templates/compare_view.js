@@ -70,16 +70,14 @@ function makeRow() {
     return { ...line, spark };
 }
 
-/** @param {string} letter @param {(value: string) => void} choose */
-function makeEnd(letter, choose) {
+function makeEnd(/** @type {string} */ letter, /** @type {(value: string) => void} */ choose) {
     const select = make("select", "", { "aria-label": `${letter}: what is compared` });
     select.addEventListener("change", () => choose(select.value));
     const name = make("b", `letter letter-${letter.toLowerCase()}`, letter);
     return { field: make("label", "compare-end", name, select), select };
 }
 
-/** @param {Page} page */
-function swapEnds(page) {
+function swapEnds(/** @type {Page} */ page) {
     const ends = comparedEnds(page);
     change(page, { compareA: ends.b, compareB: ends.a });
 }
@@ -143,25 +141,17 @@ function rowAt(compare, index) {
         : null;
 }
 
-/** @param {Compare} compare @param {CompareRow} row */
-function isFocused(compare, { focus }) {
-    return focus !== null && compare.state.focus?.by === focus.by && compare.state.focus.id === focus.id;
-}
+const isFocused = (/** @type {Compare} */ compare, /** @type {CompareRow} */ { focus }) =>
+    focus !== null && compare.state.focus?.by === focus.by && compare.state.focus.id === focus.id;
 
 /** @param {Compare} compare */
-function unfolds(compare) {
-    return compare.state.compareBy !== "site" && compare.state.compareBy !== "stack";
-}
+const unfolds = (compare) => compare.state.compareBy !== "site" && compare.state.compareBy !== "stack";
 
 /** Does the row have call sites of its own below it? @param {Compare} compare @param {CompareRow} row */
-function folds(compare, { nested }) {
-    return !nested && unfolds(compare);
-}
+const folds = (compare, { nested }) => !nested && unfolds(compare);
 
 /** The question about an end, with what is asked of it. @param {Compare} compare @param {About} about */
-function withWhat(compare, about) {
-    return "from" in about ? { ...about, what: compare.state.compareWhat } : about;
-}
+const withWhat = (compare, about) => ("from" in about ? { ...about, what: compare.state.compareWhat } : about);
 
 /**
  * Call sites of one group; those beyond the limit are one row.
@@ -201,8 +191,7 @@ function turn(compare, { key }) {
     invalidate(compare.page, LIST);
 }
 
-/** @param {Compare} compare @param {CompareRow} row */
-function swatchColor(compare, { focus, nested }) {
+function swatchColor(/** @type {Compare} */ compare, /** @type {CompareRow} */ { focus, nested }) {
     if (!focus || (nested && focus.by !== "site")) return "";
     if (focus.by === "site") return compare.view.siteColor(focus.id, isDark(compare.page));
     return focus.by === "stack"
@@ -210,8 +199,7 @@ function swatchColor(compare, { focus, nested }) {
         : groupColor(compare.page, focus.by, focus.id);
 }
 
-/** @param {Compare} compare @param {CompareLine} line @param {number} index */
-function fillLine(compare, line, index) {
+function fillLine(/** @type {Compare} */ compare, /** @type {CompareLine} */ line, /** @type {number} */ index) {
     const row = rowAt(compare, index);
     if (!row) return;
     const { name, b, never, nested } = row;
@@ -293,8 +281,7 @@ function drawStrip(compare, valueA, valueB) {
     );
 }
 
-/** @param {Compare} compare */
-function draw(compare) {
+function draw(/** @type {Compare} */ compare) {
     const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds(compare.page);
     const ranges = [of_a, of_b].some((about) => "from" in about);
     const { device, compareBy, compareWhat, moment, range, marks } = compare.state;
@@ -389,8 +376,7 @@ function makeCompare(page, box, use) {
     };
 }
 
-/** @param {Compare} compare @param {number} index */
-function choose(compare, index) {
+function choose(/** @type {Compare} */ compare, /** @type {number} */ index) {
     const row = rowAt(compare, index);
     if (!row?.focus) return;
     // A row that is chosen once more folds.
@@ -398,8 +384,7 @@ function choose(compare, index) {
     change(compare.page, { focus: row.focus, selected: null });
 }
 
-/** @param {Page} page @param {HTMLElement} box */
-export function createCompare(page, box) {
+export function createCompare(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     /** @type {Compare} */
     const compare = makeCompare(page, box, {
         fill: (line, index) => fillLine(compare, line, index),

@@ -19,9 +19,8 @@ export function poolName(page, pool, shown = page.view) {
 
 /** A phase's name for people: without control characters and the two signs that torch puts around it.
  * @param {string} name */
-export function phaseText(name) {
-    return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
-}
+export const phaseText = (name) =>
+    name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 
 /** The most phases around an event that are named: the outermost ones, and the innermost one. */
 const PHASES_NAMED = 12;

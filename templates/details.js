@@ -64,8 +64,7 @@ function flagNotes(flags) {
     ].filter(Boolean);
 }
 
-/** @param {Page} page @param {record_allocation} allocation */
-function allocationFacts(page, allocation) {
+function allocationFacts(/** @type {Page} */ page, /** @type {record_allocation} */ allocation) {
     const { session } = page;
     const { bytes, count, birth, stream, pool } = allocation;
     const context = session.c.context(allocation.context);
@@ -94,18 +93,14 @@ function forwardFrames(page, allocation) {
 }
 
 /** Swatch and text of a group. @param {string} color @param {string} text */
-function makeHeading(color, text) {
-    return make("p", "site-heading", makeSwatch(color), make("span", "", text));
-}
+const makeHeading = (color, text) => make("p", "site-heading", makeSwatch(color), make("span", "", text));
 
-/** @param {Page} page @param {number} site */
-function siteHeading(page, site) {
+function siteHeading(/** @type {Page} */ page, /** @type {number} */ site) {
     const color = page.state.colorBy === "site" ? page.view.siteColor(site, isDark(page)) : "";
     return makeHeading(color, page.session.siteText(site));
 }
 
-/** @param {Page} page @param {Focus} focus */
-function groupHeading(page, { by, id }) {
+function groupHeading(/** @type {Page} */ page, /** @type {Focus} */ { by, id }) {
     if (by === "site" || by === "stack") return siteHeading(page, pinnedSite(page));
     const name =
         by === "frame"
@@ -140,8 +135,7 @@ function pinnedGroup(/** @type {Page} */ page) {
 
 const groupWord = (/** @type {Focus} */ { by }) => (GROUP_HEADS[by] ?? by).toLowerCase();
 
-/** @param {Page} page @param {Focus} group */
-function groupInRange(page, group) {
+function groupInRange(/** @type {Page} */ page, /** @type {Focus} */ group) {
     const { kept, state } = page;
     const groupRange = groupRangeOf(page);
     const { first, end } = rangeEvents(page, /** @type {{from: number, to: number}} */ (state.range));
@@ -155,8 +149,7 @@ function groupInRange(page, group) {
     return text;
 }
 
-/** @param {Page} page @param {Focus} group @param {number} moment */
-function groupText(page, group, moment) {
+function groupText(/** @type {Page} */ page, /** @type {Focus} */ group, /** @type {number} */ moment) {
     const { state, view } = page;
     if (group.by === "frame") {
         // Of a frame only the peak is known, not its bytes at each moment.
@@ -250,8 +243,7 @@ function drawHole(page, block) {
     details.body.replaceChildren(make("p", "hint hole-line", keeper, choose, show));
 }
 
-/** @param {Page} page @param {number} id */
-function drawAllocation(page, id) {
+function drawAllocation(/** @type {Page} */ page, /** @type {number} */ id) {
     const details = detailsOf(page);
     const allocation = page.view.c.allocation(id);
     setText(details.title, `Pinned ${formatBytes(allocation.bytes)}`);
@@ -269,8 +261,7 @@ function drawAllocation(page, id) {
     );
 }
 
-/** @param {Page} page @param {Focus} focus */
-function drawFocus(page, focus) {
+function drawFocus(/** @type {Page} */ page, /** @type {Focus} */ focus) {
     const details = detailsOf(page);
     const stack = pinnedStack(page);
     setText(details.title, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);

@@ -66,12 +66,9 @@ const roundOf = perPage((page) => ({
 }));
 
 /** The cursor's place, for every row. @param {Page} page */
-function cursorX(page) {
-    return page.state.pointer ? page.state.pointer.x : plotOf(page).pointed;
-}
+const cursorX = (page) => (page.state.pointer ? page.state.pointer.x : plotOf(page).pointed);
 
-/** @param {Page} page @param {View} shown @param {boolean} inHand */
-function headText(page, shown, inHand) {
+function headText(/** @type {Page} */ page, /** @type {View} */ shown, /** @type {boolean} */ inHand) {
     const { peak_bytes, peak_event, events } = shown.facts;
     const at = formatDuration(shown.c.event_us(peak_event) - clockShift(page, shown));
     const hand = inHand ? "list, tabs and header are of this device" : "";
@@ -173,8 +170,7 @@ function showTip(page, tip, pane, mark, hover, { x, y }) {
         `${Math.round(Math.min(y, Math.max(0, pane.room.clientHeight - tip.offsetHeight)))}px)`;
 }
 
-/** @param {Page} page @param {Place} place */
-function createRow(page, { device, box, facts, cursor }) {
+function createRow(/** @type {Page} */ page, /** @type {Place} */ { device, box, facts, cursor }) {
     const { session, state } = page;
     const shown = new View(session, device);
     const ROUND = roundOf(page);
@@ -351,8 +347,7 @@ function dropRows(page, seen) {
     }
 }
 
-/** @param {Page} page @param {Place[]} places */
-function* makeRows(page, places) {
+function* makeRows(/** @type {Page} */ page, /** @type {Place[]} */ places) {
     const { made } = rowsOf(page);
     for (const place of places) {
         if (!page.state.all) return;

@@ -35,8 +35,7 @@ const columnsOf = perPage(
 
 const NUMBERS = ["birth", "lifetime", "bytes"];
 
-/** @param {Page} page @param {number} birth @param {number} death */
-function livedText(page, birth, death) {
+function livedText(/** @type {Page} */ page, /** @type {number} */ birth, /** @type {number} */ death) {
     const { view } = page;
     const events = formatCount(Math.min(death, view.facts.events) - birth);
     if (death >= view.facts.events) return "to the end";
@@ -113,8 +112,7 @@ async function csvOfRows(page, passes, progress) {
     return /** @type {Blob} */ (csv);
 }
 
-/** @param {Page} page @param {HTMLButtonElement} button */
-async function saveCsv(page, button) {
+async function saveCsv(/** @type {Page} */ page, /** @type {HTMLButtonElement} */ button) {
     button.disabled = true;
     while (rowsOf(page).waiting) await nextTurn();
     const tell = (/** @type {number} */ done) => setText(button, `CSV ${Math.floor(done * 100)} %`);
@@ -147,10 +145,8 @@ export function isAlive(page, id, first, end) {
 
 /* ---- the table ---- */
 
-/** @param {string} role @param {string} order */
-function makeColumnCell(role, order) {
-    return makeCell(role, NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
-}
+const makeColumnCell = (/** @type {string} */ role, /** @type {string} */ order) =>
+    makeCell(role, NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
 
 /** @param {Page} page @returns {EachRow} */
 function makeRow(page) {
@@ -158,8 +154,7 @@ function makeRow(page) {
     return { element: make("div", "each-row", ...cells), cells };
 }
 
-/** @param {Page} page @param {EachRow} row @param {number} index */
-function fillRow(page, { element, cells }, index) {
+function fillRow(/** @type {Page} */ page, /** @type {EachRow} */ { element, cells }, /** @type {number} */ index) {
     const { state, view } = page;
     const COLUMNS = columnsOf(page);
     const id = view.c.match_row(index);
@@ -171,8 +166,7 @@ function fillRow(page, { element, cells }, index) {
     showChosen(element, id === state.selected);
 }
 
-/** @param {Page} page @param {string} order */
-function turnOrder(page, order) {
+function turnOrder(/** @type {Page} */ page, /** @type {string} */ order) {
     const falling = NUMBERS.includes(order) && order !== "birth";
     const now = page.state.order.replace("-", "") === order;
     change(page, {
@@ -191,8 +185,7 @@ function headText(page) {
     return search.error || `${all} that the search finds, ${formatBytes(search.result.bytesAtPeak)} at the peak`;
 }
 
-/** @param {Page} page @param {HTMLElement} box */
-export function createEach(page, box) {
+export function createEach(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     const { state, view } = page;
     const COLUMNS = columnsOf(page);
     const title = make("h2", "", "Each allocation", { id: `each-title${page.suffix}` });

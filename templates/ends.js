@@ -25,8 +25,7 @@ export function aboutOfText(page, text) {
     return found && found.to > found.from ? { from: found.from, to: found.to } : null;
 }
 
-/** @param {Page} page @param {string} text */
-export function endName(page, text) {
+export function endName(/** @type {Page} */ page, /** @type {string} */ text) {
     const { state, view } = page;
     if (text === "peak") return "the peak";
     if (text === "end") return "the end";

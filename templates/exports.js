@@ -34,15 +34,13 @@ const BANDS_MOST = 2000;
 
 const MARGIN = { left: 76, top: 40, right: 16, bottom: 48 };
 
-/** @param {unknown} text */
-function escaped(text) {
+function escaped(/** @type {unknown} */ text) {
     return String(text)
         .replace(/[^\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd") // XML forbids these
         .replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** @param {number} value */
-const short = (value) => String(Math.round(value * 100) / 100);
+const short = (/** @type {number} */ value) => String(Math.round(value * 100) / 100);
 
 /** A line with steps: each of `ys` holds until the next column.
  * @param {number[]} ys @param {(i: number) => number} xOf */
@@ -75,8 +73,7 @@ function shownColor(pixels, x, low, high) {
     return `rgb(${[...seen].sort(([, a], [, b]) => b - a)[0][0]})`;
 }
 
-/** @param {Page} page @param {number} id @param {ImageData} pixels */
-function bandPath(page, id, pixels) {
+function bandPath(/** @type {Page} */ page, /** @type {number} */ id, /** @type {ImageData} */ pixels) {
     const { view } = page;
     const plot = plotOf(page);
     const { first, count, edges } = view.outline(id);
@@ -103,9 +100,8 @@ function bandPath(page, id, pixels) {
 
 /** @param {string | number} x @param {string | number} y @param {string} anchor @param {number} dy
  * @param {string} text */
-function label(x, y, anchor, dy, text) {
-    return `<text x="${x}" y="${y}" dy="${dy}" text-anchor="${anchor}">${escaped(text)}</text>\n`;
-}
+const label = (x, y, anchor, dy, text) =>
+    `<text x="${x}" y="${y}" dy="${dy}" text-anchor="${anchor}">${escaped(text)}</text>\n`;
 
 /** Ticks and their labels. @param {Page} page */
 function axesText(page) {
@@ -200,8 +196,7 @@ function offers(page) {
     ];
 }
 
-/** @param {Page} page */
-export function startExports(page) {
+export function startExports(/** @type {Page} */ page) {
     const link = page.element("link", HTMLButtonElement);
     for (const [id, text, title, save] of offers(page)) {
         const button = make("button", "", text, { id, title });

@@ -30,9 +30,7 @@ function namesOf(fields) {
 }
 
 /** Does the filter leave everything? @param {PageFilter} filter */
-export function filterIsEmpty(filter) {
-    return filterWords(filter) === "";
-}
+export const filterIsEmpty = (filter) => filterWords(filter) === "";
 
 /** The filter as words. @param {PageFilter} filter */
 export function filterWords(filter) {
@@ -72,8 +70,7 @@ export function filterOfText(text) {
     return { ...filter, words: others.join(" ") };
 }
 
-/** @param {Page} page @param {string} error */
-function finishFilter(page, error) {
+function finishFilter(/** @type {Page} */ page, /** @type {string} */ error) {
     const { kept, view } = page;
     kept.error = error;
     kept.active = error === "";
@@ -108,9 +105,8 @@ function applyFilter(page) {
 }
 
 /** Does the device have the stream and the pool that the filter names? @param {Page} page @param {PageFilter} filter */
-export function hasStreamAndPool(page, { stream, pool }) {
-    return stream < page.view.facts.streams && pool < page.view.facts.pools;
-}
+export const hasStreamAndPool = (page, { stream, pool }) =>
+    stream < page.view.facts.streams && pool < page.view.facts.pools;
 
 /** Sets fields of the filter; the others stay. Give emptyFilter() to clear it. @param {Partial<PageFilter>} fields */
 export function setFilter(/** @type {Page} */ page, fields) {

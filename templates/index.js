@@ -13,8 +13,7 @@ import { dotted, element, formatBytes, formatCount, formatPlural, make, makeButt
 
 /** @typedef {import("./index/data.js").Refusal} Refusal */
 
-/** @param {Batch["data"]["totals"]} totals */
-function showTotals(totals) {
+function showTotals(/** @type {Batch["data"]["totals"]} */ totals) {
     const peaks = `${formatBytes(totals.lowest_peak_bytes)} to ${formatBytes(totals.highest_peak_bytes)}`;
     const text = dotted(
         formatPlural(totals.done, "recording"),
@@ -211,8 +210,7 @@ function callsOf({ rows, data, table, heat, curves, state }) {
     };
 }
 
-/** @param {string} kind @param {Refusal[]} refusals */
-function showRefusals(kind, refusals) {
+function showRefusals(/** @type {string} */ kind, /** @type {Refusal[]} */ refusals) {
     element(`${kind}-section`, HTMLElement).hidden = refusals.length === 0;
     setText(element(`${kind}-title`, HTMLElement), `${formatPlural(refusals.length, "file")} ${kind}`);
     const lines = refusals.map(({ input, reason }) => make("tr", "", make("td", "", input), make("td", "", reason)));

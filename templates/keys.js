@@ -34,8 +34,7 @@ function undoOne(page) {
     else if (state.search) searchFor(page, "");
 }
 
-/** @param {Page} page @param {string} words */
-function searchFor(page, words) {
+function searchFor(/** @type {Page} */ page, /** @type {string} */ words) {
     uiOf(page).search.value = words;
     setSearch(page, words);
 }
@@ -47,9 +46,7 @@ function markMoment(page) {
 }
 
 /** The event that is `by` further on. @param {Page} page @param {number} event @param {number} by */
-function neighbour(page, event, by) {
-    return Math.min(page.view.facts.events - 1, Math.max(-1, event + by));
-}
+const neighbour = (page, event, by) => Math.min(page.view.facts.events - 1, Math.max(-1, event + by));
 
 /** `,` and `.`: move the held moment by one event. @param {Page} page @param {number} by */
 function stepMoment(page, by) {
@@ -137,9 +134,7 @@ const ACTIONS = new Map(KEYS.map(([key, , act]) => [key, act]));
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
 
 /** The place at which keys zoom: the pointer, otherwise the middle. @param {Page} page */
-function keyMiddle(page) {
-    return page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5;
-}
+const keyMiddle = (page) => (page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5);
 
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands(/** @type {Page} */ page) {
@@ -183,8 +178,7 @@ function commands(/** @type {Page} */ page) {
     ];
 }
 
-/** @param {Page} page @param {KeyboardEvent} event */
-export function pressKey(page, event) {
+export function pressKey(/** @type {Page} */ page, /** @type {KeyboardEvent} */ event) {
     const target = event.target instanceof Element ? event.target : document.body;
     const control = event.ctrlKey || event.metaKey;
     if (control && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {

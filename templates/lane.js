@@ -91,8 +91,7 @@ export function laneHeight(/** @type {Page} */ page) {
     return lane.inset + phasesHeight(page, page.view, lane);
 }
 
-/** @param {Page} page @param {View} shown @param {Lane} lane */
-export function phasesHeight(page, shown, lane) {
+export function phasesHeight(/** @type {Page} */ page, /** @type {View} */ shown, /** @type {Lane} */ lane) {
     const { events, internal_phases } = shown.facts;
     const own = events < 2 || !hasPhases(shown) ? 0 : Math.max(laneRows(page, shown), internal_phases > 0 ? 1 : 0);
     const rows = own + partRows(page, shown).length;

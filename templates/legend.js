@@ -24,20 +24,15 @@ const SCALE_STEPS = 16;
 export const legendOf = perPage((page) => page.element("legend", HTMLUListElement));
 
 /** @param {string} text @param {string} color @param {string} [title] */
-function legendItem(text, color, title) {
-    return make("li", "", makeSwatch(color), text, { title });
-}
+const legendItem = (text, color, title) => make("li", "", makeSwatch(color), text, { title });
 
 /** @param {Page} page @param {number} by @param {number} key */
-export function keyColor(page, by, key) {
-    return cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
-}
+export const keyColor = (page, by, key) => cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
 
 /** The colour of a group in a picture that is coloured by such groups.
  * @param {Page} page @param {string} by @param {number} key */
-export function groupColor(page, by, key) {
-    return by === page.state.colorBy ? keyColor(page, COLORINGS.indexOf(by), key) : "";
-}
+export const groupColor = (page, by, key) =>
+    by === page.state.colorBy ? keyColor(page, COLORINGS.indexOf(by), key) : "";
 
 /** Adds a row of swatches, from small to large, with words at both ends and in between.
  * @param {Page} page @param {number} by @param {(value: number) => string} format */
@@ -58,9 +53,7 @@ function scaleItem(page, by, format) {
 }
 
 /** Bytes of each colour after an event. @param {Page} page @param {number} event */
-function bytesOfColors(page, event) {
-    return bytesOfKeys(askSums(page.view, SLOTS.once, { at: event }, page.state.colorBy));
-}
+const bytesOfColors = (page, event) => bytesOfKeys(askSums(page.view, SLOTS.once, { at: event }, page.state.colorBy));
 
 /** The part of the legend that follows the moment. */
 const followingOf = perPage(
@@ -134,9 +127,7 @@ function colorItems(/** @type {Page} */ page) {
 }
 
 /** @param {string} kind @param {string} text @param {string} title */
-function patternItem(kind, text, title) {
-    return make("li", "legend-key", make("i", `key-${kind}`), text, { title });
-}
+const patternItem = (kind, text, title) => make("li", "legend-key", make("i", `key-${kind}`), text, { title });
 
 /** Lines and patterns that this recording can show. @param {Page} page */
 function patternItems(page) {
@@ -158,9 +149,7 @@ function patternItems(page) {
 const alsoOf = perPage(() => make("li", "legend-also"));
 
 /** Does a part of the search for them. True: it goes on. @param {Page} page */
-export function findsAlsoShown(page) {
-    return alsoOf(page).isConnected && page.view.c.also_step(heldMoment(page)) === 1;
-}
+export const findsAlsoShown = (page) => alsoOf(page).isConnected && page.view.c.also_step(heldMoment(page)) === 1;
 
 /** Lists them once the view rests. The line exists before, so that nothing moves. @param {Page} page */
 export function drawAlsoShown(page) {

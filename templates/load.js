@@ -24,8 +24,7 @@ export const damaged = () => new Error(`The data is damaged.${AFRESH}`);
 /** Characters that are decoded at once: 4 characters are 3 bytes, so steps join without a remainder. */
 export const BASE64_STEP = 1 << 20;
 
-/** @param {string} text @param {Uint8Array} to @param {number} at */
-export function decodeBase64(text, to, at) {
+export function decodeBase64(/** @type {string} */ text, /** @type {Uint8Array} */ to, /** @type {number} */ at) {
     try {
         const bytes = atob(text);
         for (let i = 0; i < bytes.length; i++) to[at + i] = bytes.charCodeAt(i);
@@ -42,9 +41,7 @@ export function base64Length(text) {
 }
 
 /** Text of an inert element. @param {string} id */
-export function carriedText(id) {
-    return document.getElementById(id)?.textContent?.trim() ?? "";
-}
+export const carriedText = (id) => document.getElementById(id)?.textContent?.trim() ?? "";
 
 /** Inflates one piece into exactly `to.length` bytes. @param {Uint8Array} packed @param {Uint8Array} to */
 export async function inflateInto(packed, to) {
@@ -65,8 +62,7 @@ export async function inflateInto(packed, to) {
     if (at !== to.length) throw new Error("A piece of the data is shorter than announced.");
 }
 
-/** @param {number} code @param {string} step */
-export function checkPayload(code, step) {
+export function checkPayload(/** @type {number} */ code, /** @type {string} */ step) {
     if (code !== 0)
         throw new Error(`${step}: ${PAYLOAD_ERRORS.get(code) ?? `error ${code}`}.${code === -1 ? "" : AFRESH}`);
 }
@@ -181,8 +177,7 @@ function showFault(error, page) {
     );
 }
 
-/** @param {() => Page | null} inHand */
-export function startFaults(inHand) {
+export function startFaults(/** @type {() => Page | null} */ inHand) {
     addEventListener("error", ({ error }) => showFault(error, inHand()));
     addEventListener("unhandledrejection", ({ reason }) => showFault(reason, inHand()));
 }

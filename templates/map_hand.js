@@ -9,8 +9,7 @@ import { consume } from "./text.js";
 
 const MAP_MARKS = MAP | OVERLAY;
 
-/** @param {Page} page @param {PointerEvent} event */
-function pointAt(page, event) {
+function pointAt(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     const map = mapOf(page);
     const plot = plotOf(page);
     const box = map.picture.getBoundingClientRect();
@@ -126,8 +125,7 @@ const keysOf = perPage(
         }),
 );
 
-/** @param {Page} page @param {KeyboardEvent} event */
-function pressMapKey(page, event) {
+function pressMapKey(/** @type {Page} */ page, /** @type {KeyboardEvent} */ event) {
     const keys = keysOf(page);
     if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
     consume(event);

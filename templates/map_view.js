@@ -256,8 +256,7 @@ function drawMarks(page) {
         outlineBlock(page, context, hovered, themeColor("--text"), top);
 }
 
-/** @param {Page} page @param {number} block */
-export function tipRows(page, block) {
+export function tipRows(/** @type {Page} */ page, /** @type {number} */ block) {
     const { session, view } = page;
     const cell = view.c.map_cell(block);
     view.c.gap(mapOf(page).event);

@@ -34,8 +34,7 @@ export function visibleMarkers(/** @type {Page} */ page, pane = plotOf(page)) {
         .filter((mark) => mark.x >= 0 && mark.x <= pane.width);
 }
 
-/** @param {Page} page @param {Context} context @param {Pane} pane */
-export function drawMarkerLines(page, context, pane) {
+export function drawMarkerLines(/** @type {Page} */ page, /** @type {Context} */ context, /** @type {Pane} */ pane) {
     for (const mark of visibleMarkers(page, pane)) {
         const y = Math.min(pane.height, Math.max(0, yOfBytes(page, pane.view.c.live_at(mark.event), pane)));
         context.strokeStyle = themeColor(mark.kind === "oom" ? "--bad" : mark.kind === "peak" ? "--text" : "--dim");
@@ -48,9 +47,8 @@ export function drawMarkerLines(page, context, pane) {
 export const GHOST_WIDTH = 44;
 
 /** Does a recording of so many events end with this request? The module decides alike (raster_ghost_is_last). */
-function isLast(/** @type {number} */ events, /** @type {number} */ event) {
-    return events - event <= Math.max(2, events / 50);
-}
+const isLast = (/** @type {number} */ events, /** @type {number} */ event) =>
+    events - event <= Math.max(2, events / 50);
 
 /** The room right of the timeline for the failed request, if a shown recording ends with an out-of-memory event. */
 export function rightGutter(/** @type {Page} */ page) {

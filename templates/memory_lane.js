@@ -120,8 +120,7 @@ export function drawMemoryLane(page, context, top) {
     context.lineWidth = 1 / plotOf(page).ratio;
 }
 
-/** @param {Page} page @param {Context} context @param {number} top */
-function drawHost(page, context, top) {
+function drawHost(/** @type {Page} */ page, /** @type {Context} */ context, /** @type {number} */ top) {
     const most = page.view.facts.host_most;
     const base = top + HOST_HEIGHT - 4;
     const y = (/** @type {number} */ bytes) => base - (bytes / most) * (HOST_HEIGHT - 6);
@@ -133,8 +132,7 @@ function drawHost(page, context, top) {
     context.fillText(formatBytes(most), -8, top + 25, gutterOf(page).left - 10);
 }
 
-/** @param {Page} page @param {Context} context @param {number} top */
-function drawDevice(page, context, top) {
+function drawDevice(/** @type {Page} */ page, /** @type {Context} */ context, /** @type {number} */ top) {
     const columns = columnsOf(page);
     const plot = plotOf(page);
     const base = top + laneSize(page);

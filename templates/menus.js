@@ -1,8 +1,7 @@
 // Menus of the header and the toolbar. One is open at a time; Escape, a click elsewhere and a choice close it.
 import { consume } from "./text.js";
 
-/** @param {HTMLDetailsElement} menu */
-function startMenu(menu) {
+function startMenu(/** @type {HTMLDetailsElement} */ menu) {
     const summary = /** @type {HTMLElement} */ (menu.querySelector("summary"));
     const close = () => {
         menu.open = false;
@@ -25,8 +24,7 @@ function startMenu(menu) {
     });
 }
 
-/** @param {Page} page */
-export function startMenus(page) {
+export function startMenus(/** @type {Page} */ page) {
     const menus = Array.from(page.element("app", HTMLDivElement).querySelectorAll("details.menu"));
     const closeOthers = (/** @type {Node} */ of) => {
         for (const menu of menus) if (menu instanceof HTMLDetailsElement && !menu.contains(of)) menu.open = false;

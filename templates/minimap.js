@@ -98,10 +98,8 @@ export function placeBrush(/** @type {Page} */ page) {
     minimap.brush.classList.toggle("brush-whole", state.from <= whole.from && state.to >= whole.to);
 }
 
-/** @param {Page} page @param {PointerEvent} event */
-function minimapPointerX(page, event) {
-    return event.clientX - minimapOf(page).box.getBoundingClientRect().left - gutterOf(page).left;
-}
+const minimapPointerX = (/** @type {Page} */ page, /** @type {PointerEvent} */ event) =>
+    event.clientX - minimapOf(page).box.getBoundingClientRect().left - gutterOf(page).left;
 
 /** @param {Page} page @param {number} x @returns {"move" | "from" | "to" | "new"} */
 function minimapMode(page, x) {
@@ -115,8 +113,7 @@ function minimapMode(page, x) {
     return x > from && x < to && !all ? "move" : "new";
 }
 
-/** @param {Page} page @param {PointerEvent} event */
-function minimapDown(page, event) {
+function minimapDown(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     const { state } = page;
     const minimap = minimapOf(page);
     if (event.button !== 0) return;
@@ -128,8 +125,7 @@ function minimapDown(page, event) {
     minimap.box.setPointerCapture(event.pointerId);
 }
 
-/** @param {Page} page @param {PointerEvent} event */
-function minimapMove(page, event) {
+function minimapMove(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     const minimap = minimapOf(page);
     const x = minimapPointerX(page, event);
     if (!minimap.drag) {

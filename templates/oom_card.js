@@ -61,8 +61,7 @@ export function shareBar(whole, parts) {
     return [bar, key];
 }
 
-/** @param {record_oom_state} found @param {number} free @param {number} capacity */
-function deviceBar(found, free, capacity) {
+function deviceBar(/** @type {record_oom_state} */ found, /** @type {number} */ free, /** @type {number} */ capacity) {
     const { live_bytes: live, unused_bytes: unused, reserved_bytes, free_blocks_known, free_blocks } = found;
     const other = Math.max(0, capacity - reserved_bytes - free);
     return shareBar(live + unused + free + other, [
@@ -73,8 +72,7 @@ function deviceBar(found, free, capacity) {
     ]);
 }
 
-/** @param {record_oom} oom @param {record_oom_state} found */
-function lackTable({ size, device_free }, found) {
+function lackTable(/** @type {record_oom} */ { size, device_free }, /** @type {record_oom_state} */ found) {
     /** @type {[string, number][]} */
     const rows = [["Requested", size]];
     // The file's last state is a later one, so the sizes of the holes are upper bounds.

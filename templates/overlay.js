@@ -96,8 +96,7 @@ function drawPlate(page, context, text, x, y) {
     context.fillText(text, middle, y + 10);
 }
 
-/** @param {Page} page @param {Context} context @param {Pane} pane */
-function drawRange(page, context, pane) {
+function drawRange(/** @type {Page} */ page, /** @type {Context} */ context, /** @type {Pane} */ pane) {
     const { state } = page;
     if (!state.range) return;
     const from = Math.max(0, xOfAxis(page, state.range.from));

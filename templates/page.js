@@ -133,8 +133,7 @@ function describeTimeline(page) {
 
 /* ---- paper ---- */
 
-/** @param {Page} page @param {boolean} begins */
-function setPrinting(page, begins) {
+function setPrinting(/** @type {Page} */ page, /** @type {boolean} */ begins) {
     setPaper(page, begins);
     document.documentElement.classList.toggle("printing", begins);
     invalidate(page, EVERYTHING);

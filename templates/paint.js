@@ -49,8 +49,7 @@ export function themeColor(name) {
     return color;
 }
 
-/** @param {HTMLCanvasElement} canvas */
-export function context2d(canvas) {
+export function context2d(/** @type {HTMLCanvasElement} */ canvas) {
     const context = canvas.getContext("2d");
     if (!context) throw new Error("This browser gives no canvas to draw on.");
     return context;
@@ -76,9 +75,7 @@ export function clearCanvas(canvas, ratio, { left, top }) {
 }
 
 /** The factor by which the module's lines and patterns are thicker on a finer screen. @param {number} ratio */
-export function lineScale(ratio) {
-    return Math.max(1, Math.round(ratio));
-}
+export const lineScale = (ratio) => Math.max(1, Math.round(ratio));
 
 /** How many pixels CSS pixels are on the screen. @param {number} css @param {number} ratio */
 export const pixelsOf = (css, ratio) => Math.max(1, Math.round(css * ratio));

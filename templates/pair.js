@@ -114,8 +114,7 @@ function addElements(page, letter) {
 
 /** @typedef {ReturnType<typeof createPair>} Pair */
 
-/** @param {View} viewA @param {View} viewB @param {Figures} figures */
-function createPair(viewA, viewB, figures) {
+function createPair(/** @type {View} */ viewA, /** @type {View} */ viewB, /** @type {Figures} */ figures) {
     const beside = { views: [viewA, viewB], whole: (/** @type {Page} */ page) => page.view.c.whole(0), top: 0 };
     const [a, b] = [createPage(viewA, "", beside), createPage(viewB, "-b", beside)];
     const pages = [a, b];
@@ -185,8 +184,7 @@ function createPair(viewA, viewB, figures) {
 
 /* ---- the strip above the timelines ---- */
 
-/** @param {Pair} pair */
-function createStrip(pair) {
+function createStrip(/** @type {Pair} */ pair) {
     const { a, b, shown } = pair;
     const strip = makeBox("region", "pair-strip", "Both recordings");
     const [show, foot] = [makeBox("group", "segmented", "Show"), make("span", "pane-dim")];
@@ -217,8 +215,7 @@ function createStrip(pair) {
     };
 }
 
-/** @param {Pair} pair */
-function createDifferenceStage(pair) {
+function createDifferenceStage(/** @type {Pair} */ pair) {
     const { a, b } = pair;
     const hands = {
         zoom: (/** @type {number} */ factor, /** @type {number} */ at) => zoomWindow(a, factor, at),
@@ -253,8 +250,7 @@ function takeInHand(pair, page) {
 
 /* ---- the address ---- */
 
-/** @param {Pair} pair */
-function hashOfPair({ a, b, shown, usual, inHand }) {
+function hashOfPair(/** @type {Pair} */ { a, b, shown, usual, inHand }) {
     const hash = new URLSearchParams(hashOfState(a).slice(1));
     for (const name of /** @type {(keyof typeof CHOICES)[]} */ (Object.keys(CHOICES)))
         if (shown[name] !== usual[name]) hash.set(name === "at" ? "when" : name, shown[name]);
@@ -264,8 +260,7 @@ function hashOfPair({ a, b, shown, usual, inHand }) {
     return `#${hash}`;
 }
 
-/** @param {Pair} pair @param {string} text */
-function readPair(pair, text) {
+function readPair(/** @type {Pair} */ pair, /** @type {string} */ text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
     const { a, b, usual, shown } = pair;
     const misread = [];
@@ -375,8 +370,7 @@ const FIELDS = {
     inHand: (letter) => letter === "a" || letter === "b",
 };
 
-/** @param {Pair} pair */
-const callsOfPair = (pair) => ({
+const callsOfPair = (/** @type {Pair} */ pair) => ({
     /** The findings of `strata diff`. */
     difference: () => pair.figures,
     /** The place of an event of one recording in the other. @param {"a" | "b"} letter @param {number} event */

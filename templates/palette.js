@@ -48,15 +48,13 @@ function find(page) {
     mark(page);
 }
 
-/** @param {Page} page @param {Command | undefined} command */
-function take(page, command) {
+function take(/** @type {Page} */ page, /** @type {Command | undefined} */ command) {
     if (!command) return;
     uiOf(page).dialog.close();
     command.act();
 }
 
-/** @param {Page} page @param {KeyboardEvent} event */
-function pressWords(page, event) {
+function pressWords(/** @type {Page} */ page, /** @type {KeyboardEvent} */ event) {
     const offer = offerOf(page);
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (event.key === "Enter") take(page, offer.found[offer.at]);

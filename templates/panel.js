@@ -184,8 +184,7 @@ function activeFold(page) {
     return { open: openIds(page).has(row.focus.id), turn: () => turn(page, row) };
 }
 
-/** @param {Page} page @param {ListRow} row @param {number} index */
-function fillRow(page, row, index) {
+function fillRow(/** @type {Page} */ page, /** @type {ListRow} */ row, /** @type {number} */ index) {
     const panel = panelOf(page);
     if (!panel.content) return;
     const { live, largest, figure, lasting } = panel.content;
@@ -209,9 +208,7 @@ function fillRow(page, row, index) {
 
 /** Does it list categories? A memory timeline knows of each allocation only its category, nothing of the code.
  * @param {Page} page */
-export function listsCategories(page) {
-    return !page.session.facts.has_call_sites;
-}
+export const listsCategories = (page) => !page.session.facts.has_call_sites;
 
 /** The number of the out-of-memory event at an event; -1: there is none. @param {Page} page @param {number} event */
 function oomOfEvent(page, event) {
@@ -219,8 +216,7 @@ function oomOfEvent(page, event) {
     return -1;
 }
 
-/** @param {Page} page @param {number} moment */
-function listTitle(page, moment) {
+function listTitle(/** @type {Page} */ page, /** @type {number} */ moment) {
     if (plotOf(page).hover) return "At the cursor";
     if (oomOfEvent(page, moment) >= 0) return "When memory ran out";
     if (moment === page.view.facts.peak_event) return page.view.facts.events === 0 ? "Final state" : "At the peak";
@@ -241,9 +237,7 @@ function listGroups(page, about) {
 }
 
 /** A row's key. @param {Focus} focus @param {number} part */
-function rowKey({ id }, part) {
-    return `${id} ${part}`;
-}
+const rowKey = ({ id }, part) => `${id} ${part}`;
 
 /** By row: bytes of a range's allocations that are never freed. @param {{from: number, to: number}} range */
 function lastingBytes(/** @type {Page} */ page, range) {
@@ -257,9 +251,7 @@ function lastingBytes(/** @type {Page} */ page, range) {
 }
 
 /** Are rows sums by file, category, stream or pool? @param {Page} page */
-function listsSums(page) {
-    return page.state.groupBy !== "site" && page.state.groupBy !== "stack";
-}
+const listsSums = (page) => page.state.groupBy !== "site" && page.state.groupBy !== "stack";
 
 /** The words after the total, for each question. @type {Record<string, string>} */
 const RANGE_WORDS = { allocated: "allocated in", freed: "freed in", kept: "kept in", through: "alive through it in" };
@@ -399,8 +391,7 @@ function startSorting(page) {
     panel.listWhat = /** @type {HTMLElement} */ (panel.listWhat.firstElementChild);
 }
 
-/** @param {Page} page @param {number} count */
-function drawSorting(page, count) {
+function drawSorting(/** @type {Page} */ page, /** @type {number} */ count) {
     const order = staysByBytes(page, count) ? "bytes" : page.state.sortBy;
     panelOf(page)
         .scroll.querySelectorAll(".list-head [role=columnheader]")

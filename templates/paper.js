@@ -15,8 +15,7 @@ function limitText({ view }) {
     return `${formatBytes(bytes)} is all this process can get (reserved + free)`;
 }
 
-/** @param {Page} page */
-function figuresText(page) {
+function figuresText(/** @type {Page} */ page) {
     const { session, state, view } = page;
     const { events, peak_bytes, peak_event } = view.facts;
     const { first, end } = rangeEvents(page, state);
@@ -38,8 +37,7 @@ function keyOf(page) {
     return make("ul", "paper-key", ...lines);
 }
 
-/** @param {Page} page @param {string} title @param {typeof createPlan} create */
-function column(page, title, create) {
+function column(/** @type {Page} */ page, /** @type {string} */ title, /** @type {typeof createPlan} */ create) {
     const box = make("section");
     create(page, box).draw();
     box.prepend(make("h2", "", title));

@@ -97,8 +97,7 @@ function keyLines(page) {
     return keys;
 }
 
-/** @param {Page} page */
-export const pictureLines = (page) => [...legendLines(page), ...keyLines(page)];
+export const pictureLines = (/** @type {Page} */ page) => [...legendLines(page), ...keyLines(page)];
 
 /** The pinned thing, with the user's own frames of its stack. @param {Page} page @returns {PictureLine[]} */
 function pinnedLines(page) {
@@ -252,8 +251,7 @@ export function makePicture(page, scale, inside, worded = true) {
     return { canvas, plot: own, rows: page.state.all ? rows : [], map: mapPlace };
 }
 
-/** @param {Page} page @param {number} scale */
-function savePicture(page, scale) {
+function savePicture(/** @type {Page} */ page, /** @type {number} */ scale) {
     const { session, state } = page;
     const device = state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`;
     const name = device + (scale > 1 ? `-${scale}x` : "");

@@ -91,8 +91,7 @@ function bar(row, most, limit) {
     return box;
 }
 
-/** @param {Row} row */
-const costText = ({ cost, share, certainty }) =>
+const costText = (/** @type {Row} */ { cost, share, certainty }) =>
     `costs ${share ? `about ${Math.round(share * 100)} % ` : ""}${COST_WORDS[cost]} \u00b7 ${certainty}`;
 
 /** @param {Page} page @param {Row} row @param {number} nth 0: it does not suffice
@@ -127,13 +126,10 @@ const unplanned = ({ has_allocations, has_segments }) =>
           ? "Nothing can be planned: a plan needs segments and addresses, which only a snapshot has."
           : "Nothing can be planned: a log has only levels. Record a snapshot to see what to change.";
 
-/** @param {Page} page */
-function commandLine(page) {
-    return make("p", "plan-cost", "Another limit: ", make("code", "", `strata plan --gpu 24GiB '${page.meta.file}'`));
-}
+const commandLine = (/** @type {Page} */ page) =>
+    make("p", "plan-cost", "Another limit: ", make("code", "", `strata plan --gpu 24GiB '${page.meta.file}'`));
 
-/** @param {Page} page @param {DevicePlan} plan @param {HTMLElement} box */
-function drawPlan(page, plan, box) {
+function drawPlan(/** @type {Page} */ page, /** @type {DevicePlan} */ plan, /** @type {HTMLElement} */ box) {
     const limit = plan.budget.used_bytes;
     const rows = planRows(plan);
     const n = rows.filter(isServed).length;

@@ -53,16 +53,13 @@ function roomOf(page) {
     return { lane, right, bottom, width, height, ratio: devicePixelRatio || 1 };
 }
 
-/** @param {Page} page @param {ReturnType<typeof roomOf>} room */
-function isOtherRoom(page, { width, height, ratio }) {
+function isOtherRoom(/** @type {Page} */ page, /** @type {ReturnType<typeof roomOf>} */ { width, height, ratio }) {
     const plot = plotOf(page);
     return width !== plot.width || height !== plot.height || ratio !== plot.ratio;
 }
 
 /** Does the plot have another size than its box gives it? @param {Page} page */
-export function isPlotMoved(page) {
-    return isOtherRoom(page, roomOf(page));
-}
+export const isPlotMoved = (page) => isOtherRoom(page, roomOf(page));
 
 /** Measures the box. True: something has changed. The canvases follow with the next stack: with another size they are
  * empty. @param {Page} page */
@@ -286,8 +283,7 @@ function alongTicks(page, context, label) {
     }
 }
 
-/** @param {Page} page @param {Context} context */
-function drawAlongAxis(page, context) {
+function drawAlongAxis(/** @type {Page} */ page, /** @type {Context} */ context) {
     const { state, view } = page;
     const plot = plotOf(page);
     const time = state.axis === "time";

@@ -48,8 +48,7 @@ function plotPoint(page, event) {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-/** @param {Page} page @param {{x: number, y: number}} point */
-export function insidePlot(page, { x, y }) {
+export function insidePlot(/** @type {Page} */ page, /** @type {{x: number, y: number}} */ { x, y }) {
     const plot = plotOf(page);
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
@@ -80,8 +79,7 @@ function movePinch(page) {
     setWindow(page, from, from + plotOf(page).width * scale);
 }
 
-/** @param {Page} page @param {PointerEvent} event */
-function plotDown(page, event) {
+function plotDown(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     const { state } = page;
     const hands = handsOf(page);
     const point = plotPoint(page, event);
@@ -96,8 +94,7 @@ function plotDown(page, event) {
     plotOf(page).box.setPointerCapture(event.pointerId);
 }
 
-/** @param {Page} page @param {{x: number, y: number}} point */
-function dragTo(page, point) {
+function dragTo(/** @type {Page} */ page, /** @type {{x: number, y: number}} */ point) {
     const hands = handsOf(page);
     const plot = plotOf(page);
     if (!hands.drag) return;
@@ -116,8 +113,7 @@ function dragTo(page, point) {
     }
 }
 
-/** @param {Page} page @param {PointerEvent} event */
-function plotMove(page, event) {
+function plotMove(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     const hands = handsOf(page);
     const lane = laneOf(page);
     const point = plotPoint(page, event);
@@ -131,8 +127,7 @@ function plotMove(page, event) {
     invalidate(page, OVERLAY);
 }
 
-/** @param {Page} page @param {PointerEvent} event */
-function plotUp(page, event) {
+function plotUp(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     const { state } = page;
     const hands = handsOf(page);
     hands.fingers.delete(event.pointerId);
@@ -173,8 +168,7 @@ function plotLeave(/** @type {Page} */ page) {
     invalidate(page, OVERLAY);
 }
 
-/** @param {Page} page @param {WheelEvent} event */
-function plotWheel(page, event) {
+function plotWheel(/** @type {Page} */ page, /** @type {WheelEvent} */ event) {
     const plot = plotOf(page);
     const point = plotPoint(page, event);
     event.preventDefault();

@@ -66,14 +66,12 @@ export function extentOf(view, about) {
     return { what, from: about.from, to: about.to };
 }
 
-/** @param {unknown} value @param {readonly string[]} known */
-function notOneOf(value, known) {
+function notOneOf(/** @type {unknown} */ value, /** @type {readonly string[]} */ known) {
     const text = typeof value === "string" ? value : valueText(value);
     return new RangeError(`"${text}" is not one of ${known.join(", ")}.`);
 }
 
-/** @param {string} by */
-function groupingOf(by) {
+function groupingOf(/** @type {string} */ by) {
     const index = GROUPINGS.indexOf(by);
     if (index < 0) throw notOneOf(by, GROUPINGS);
     return index;
@@ -98,14 +96,10 @@ export function askSums(view, slot, about, by, within = null) {
 }
 
 /** @param {View} view @param {number} by @param {number} key */
-export function groupName(view, by, key) {
-    return view.session.decode(view.c.group_name(by, key));
-}
+export const groupName = (view, by, key) => view.session.decode(view.c.group_name(by, key));
 
 /** @param {Sums} sums */
-export function listSums(sums) {
-    return sums.rows().map(({ bytes, count }, i) => ({ name: sums.name(i), bytes, count }));
-}
+export const listSums = (sums) => sums.rows().map(({ bytes, count }, i) => ({ name: sums.name(i), bytes, count }));
 
 /** The bytes of each group, by its key. @param {Sums} sums */
 export const bytesOfKeys = (sums) => new Map(sums.rows().map(({ key, bytes }) => [key, bytes]));
@@ -191,9 +185,8 @@ export function treeObject(view, count, direction) {
 }
 
 /** @param {{address_high: number, address_low: number}} record */
-export function addressText({ address_high: high, address_low: low }) {
-    return high ? `0x${high.toString(16)}${low.toString(16).padStart(8, "0")}` : `0x${low.toString(16)}`;
-}
+export const addressText = ({ address_high: high, address_low: low }) =>
+    high ? `0x${high.toString(16)}${low.toString(16).padStart(8, "0")}` : `0x${low.toString(16)}`;
 
 const BLOCK_STATES = ["free", "allocated", "waiting"];
 

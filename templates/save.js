@@ -53,8 +53,7 @@ async function copyable(blob) {
     return [shown, button];
 }
 
-/** @param {Page} page @param {string} why @param {Blob} blob */
-async function sayWhy(page, why, blob) {
+async function sayWhy(/** @type {Page} */ page, /** @type {string} */ why, /** @type {Blob} */ blob) {
     /** @type {HTMLDialogElement} */
     const dialog = make("dialog", "dialog", { id: "not-saved" }, make("p", "", why), ...(await copyable(blob)));
     dialog.append(makeButton("quiet", "Close", () => dialog.close()));

@@ -176,9 +176,8 @@ function frameOf(page, name) {
  * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question
  * @returns {About}
  */
-function aboutOf({ at = "peak", from, to, what }) {
-    return from !== undefined && to !== undefined ? { from, to, what } : { at };
-}
+const aboutOf = ({ at = "peak", from, to, what }) =>
+    from !== undefined && to !== undefined ? { from, to, what } : { at };
 
 /** A page's calls for scripts. */
 export const callsOf = perPage((page) => {

@@ -30,8 +30,7 @@ function askedNow(/** @type {Page} */ page) {
     return JSON.stringify([state.device, kept.version, state.search]);
 }
 
-/** @param {Page} page @param {string} error */
-function finishSearch(page, error) {
+function finishSearch(/** @type {Page} */ page, /** @type {string} */ error) {
     const { allocations, bytes } = error ? { allocations: 0, bytes: 0 } : page.view.c.matches();
     const result = { allocations, bytesAtPeak: bytes };
     Object.assign(searchOf(page), { error, ready: !error, running: false, result });
@@ -46,8 +45,7 @@ function applyOnly(page) {
     page.view.c.narrow(page.state.only && search.ready ? 1 : 0);
 }
 
-/** @param {Page} page @param {boolean} only */
-export function setOnly(page, only) {
+export function setOnly(/** @type {Page} */ page, /** @type {boolean} */ only) {
     change(page, { only });
     applyOnly(page);
 }
@@ -72,8 +70,7 @@ export function updateSearch(page) {
     search.done = selectWords(view, search.matcher, SEARCH_SLOT, state.search, isCurrent, done);
 }
 
-/** @param {Page} page @param {string} text */
-export function setSearch(page, text) {
+export function setSearch(/** @type {Page} */ page, /** @type {string} */ text) {
     change(page, { search: text, focus: null });
     updateSearch(page);
 }

@@ -22,9 +22,7 @@ export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
 
 /** A part of the module's memory as a typed array, made each time, because the memory moves when it grows.
  * @param {ModuleExports} module @param {number} place @param {number} count */
-export function floats(module, place, count) {
-    return new Float64Array(module.memory.buffer, place >>> 0, count);
-}
+export const floats = (module, place, count) => new Float64Array(module.memory.buffer, place >>> 0, count);
 
 /** A record of the module as an object.
  * @param {ModuleExports} module @param {readonly string[]} fields @param {number} place @param {string} call */

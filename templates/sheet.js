@@ -6,8 +6,7 @@ const HEIGHTS = ["low", "half", "full"];
 /** A drag over this many pixels changes the sheet by one height. */
 const DRAG = 40;
 
-/** @param {Page} page */
-export function startSheet(page) {
+export function startSheet(/** @type {Page} */ page) {
     const grip = page.element("grip", HTMLButtonElement);
     const { dataset } = page.element("main", HTMLElement);
     const nth = () => HEIGHTS.indexOf(dataset.sheet ?? "");

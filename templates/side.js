@@ -96,9 +96,7 @@ export function drawSide(/** @type {Page} */ page) {
 }
 
 /** Handles a key in the open view. @param {Page} page @param {string} key */
-export function sideKey(page, key) {
-    return current(page).keys?.[key];
-}
+export const sideKey = (page, key) => current(page).keys?.[key];
 
 /** The tabs in their order. A tab without a view is not shown. */
 const TABS = ["why", "plan", "who", "compare", "allocator"];

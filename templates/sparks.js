@@ -30,9 +30,7 @@ function nextSpark(page) {
 }
 
 /** @param {Page} page @param {Focus} focus */
-function sparkName(page, { by, id }) {
-    return `${page.state.device} ${page.kept.version} ${by} ${id}`;
-}
+const sparkName = (page, { by, id }) => `${page.state.device} ${page.kept.version} ${by} ${id}`;
 
 /** Shows the highest bytes of a group over the run as the shape of an element, once they are known.
  * @param {Page} page @param {HTMLElement} bar @param {Focus} focus */

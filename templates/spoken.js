@@ -22,8 +22,7 @@ const saidOf = perPage(() => ({
     timer: 0,
 }));
 
-/** @param {Page} page @param {string} text */
-export function say(page, text) {
+export function say(/** @type {Page} */ page, /** @type {string} */ text) {
     setText(page.element("spoken", HTMLParagraphElement), text);
 }
 

@@ -40,8 +40,7 @@ function makeFrame(page, run, site) {
     return item;
 }
 
-/** @param {Page} page @param {{id: number, times: number}[]} runs */
-function foldLabel(page, runs) {
+function foldLabel(/** @type {Page} */ page, /** @type {{id: number, times: number}[]} */ runs) {
     const count = runs.reduce((sum, run) => sum + run.times, 0);
     const kinds = new Set(runs.map((run) => page.view.c.frame_kind(run.id)));
     const names = [
@@ -65,8 +64,7 @@ function makeFold(/** @type {Page} */ page, runs, site) {
     return make("li", "fold", details);
 }
 
-/** @param {Page} page @param {number} stack */
-export function makeStack(page, stack) {
+export function makeStack(/** @type {Page} */ page, /** @type {number} */ stack) {
     const { session, view } = page;
     const site = view.c.stack_site(stack) >>> 0;
     const list = make("ol", "frames");

@@ -41,8 +41,7 @@ export function tellStacks(/** @type {Page} */ page) {
     for (const stacks of same.values()) if (stacks.length > 1) tellApart(page, stacks);
 }
 
-/** @param {Page} page @param {number[]} stacks */
-function tellApart(page, stacks) {
+function tellApart(/** @type {Page} */ page, /** @type {number[]} */ stacks) {
     /** @type {Map<string, number>} */
     const holders = new Map();
     const texts = stacks.map((stack) => [

@@ -321,9 +321,7 @@ async function drawInTurns(page, most) {
 }
 
 /** Draws all for the first time, with a turn of the browser after each step. @param {Page} page */
-export function drawFirst(page) {
-    return drawInTurns(page, 0);
-}
+export const drawFirst = (page) => drawInTurns(page, 0);
 
 /** Is the recording so large that a drawing is done in turns? @param {Page} page */
 export const isLarge = ({ view }) => view.facts.allocations > AT_ONCE;
@@ -334,8 +332,7 @@ export async function drawn(page) {
     flush(page);
 }
 
-/** @param {Page} page */
-function drawFrame(page) {
+function drawFrame(/** @type {Page} */ page) {
     const frame = frameOf(page);
     frame.request = 0;
     if (frame.begun) return; // these parts follow when it is done
@@ -371,17 +368,13 @@ export function change(page, fields) {
 }
 
 /** The noun for a band; a log has levels. @param {Page} page */
-export function allocationWord(page) {
-    return page.session.facts.has_allocations ? "allocation" : "level";
-}
+export const allocationWord = (page) => (page.session.facts.has_allocations ? "allocation" : "level");
 
 /** The capacity of a device: as given when the page was made, otherwise from the file; 0: unknown. */
-export function capacityBytes(/** @type {Page} */ page, device = page.state.device) {
-    return Number(page.meta.capacity ?? 0) || page.session.devices[device].capacity_bytes;
-}
+export const capacityBytes = (/** @type {Page} */ page, device = page.state.device) =>
+    Number(page.meta.capacity ?? 0) || page.session.devices[device].capacity_bytes;
 
-/** @param {Page} page @param {boolean} begins */
-export function setPaper(page, begins) {
+export function setPaper(/** @type {Page} */ page, /** @type {boolean} */ begins) {
     page.printing = begins;
 }
 
@@ -393,8 +386,7 @@ export function isDark(/** @type {Page} */ page) {
 
 /* ---- positions: events (with fractions) and microseconds ---- */
 
-/** @param {Page} page @param {number} event */
-export function usOfEvent(page, event) {
+export function usOfEvent(/** @type {Page} */ page, /** @type {number} */ event) {
     const whole = Math.floor(event);
     const begin = page.view.c.event_us(whole);
     return event === whole ? begin : begin + (page.view.c.event_us(whole + 1) - begin) * (event - whole);
@@ -409,19 +401,13 @@ export function eventOfUs(page, us, shown = page.view) {
 }
 
 /** @param {Page} page @param {number} event */
-export function axisOfEvent(page, event) {
-    return page.state.axis === "time" ? usOfEvent(page, event) : event;
-}
+export const axisOfEvent = (page, event) => (page.state.axis === "time" ? usOfEvent(page, event) : event);
 
 /** @param {Page} page @param {number} position along the axis */
-export function eventOfAxis(page, position) {
-    return page.state.axis === "time" ? eventOfUs(page, position) : position;
-}
+export const eventOfAxis = (page, position) => (page.state.axis === "time" ? eventOfUs(page, position) : position);
 
 /** 0 events, 1 time, as the module counts them. @param {Page} page */
-export function axisNumber(page) {
-    return page.state.axis === "time" ? 1 : 0;
-}
+export const axisNumber = (page) => (page.state.axis === "time" ? 1 : 0);
 
 /** The whole run along the current axis; if all devices are shown, from the first one's begin to the last one's end. */
 export function wholeRange(/** @type {Page} */ page) {
@@ -471,9 +457,7 @@ export function topSites(page, event, most) {
 
 /** The distance of a position along the shown device's time from the same moment along another's.
  * @param {Page} page @param {View} other */
-export function clockShift(page, other) {
-    return page.view.facts.first_us - other.facts.first_us;
-}
+export const clockShift = (page, other) => page.view.facts.first_us - other.facts.first_us;
 
 /** The first event at or after a position of the axis; if several events have one time, all of them lie there.
  * @param {Page} page @param {number} position @param {View} shown */
@@ -496,9 +480,7 @@ export function rangeEvents(page, range, shown = page.view) {
 
 /** A place of the axis, rounded to a thousandth, so that what is shown is exactly what the address says.
  * @param {number} position */
-export function exactPlace(position) {
-    return Math.round(position * 1000) / 1000;
-}
+export const exactPlace = (position) => Math.round(position * 1000) / 1000;
 
 /** The part of a range that lies in the run; null: none does. @param {{from: number, to: number} | null} range */
 export function rangeInRun(/** @type {Page} */ page, range) {
@@ -514,9 +496,7 @@ export function momentText(/** @type {Page} */ page, event, shown = page.view) {
 }
 
 /** The event whose state the list shows when nothing is hovered. @param {Page} page */
-export function heldMoment(page) {
-    return page.state.moment ?? page.view.facts.peak_event;
-}
+export const heldMoment = (page) => page.state.moment ?? page.view.facts.peak_event;
 
 /** Shows bands by age, or sums; colours and list follow. @param {Page} page @param {string} viewBy */
 export function setViewBy(page, viewBy) {
@@ -542,8 +522,7 @@ export function markAt(page, event) {
     if (marks.length === 2) change(page, { compareA: `e${marks[0].event}`, compareB: `e${event}`, tab: "compare" });
 }
 
-/** @param {Page} page @param {number} nth */
-export function removeMark(page, nth) {
+export function removeMark(/** @type {Page} */ page, /** @type {number} */ nth) {
     const { state } = page;
     const text = `e${state.marks[nth].event}`;
     change(page, {

@@ -5,8 +5,7 @@ export const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-/** @param {number} count */
-export function formatCount(count) {
+export function formatCount(/** @type {number} */ count) {
     // Adding zero turns -0, which rounding can leave, into 0.
     return countFormat.format(count + 0);
 }
@@ -47,14 +46,11 @@ export function tableFigures(most, fine = false) {
 }
 
 /** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes @param {(bytes: number) => string} [figure] */
-export function formatChange(bytes, figure = formatBytes) {
-    return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${figure(Math.abs(bytes))}`;
-}
+export const formatChange = (bytes, figure = formatBytes) =>
+    bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${figure(Math.abs(bytes))}`;
 
 /** "1,234 bytes", with a true minus sign. @param {number} bytes */
-export function formatExactBytes(bytes) {
-    return `${formatCount(bytes).replace("-", "\u2212")} bytes`;
-}
+export const formatExactBytes = (bytes) => `${formatCount(bytes).replace("-", "\u2212")} bytes`;
 
 /** @param {number} first @param {string} firstUnit @param {number} second @param {string} secondUnit */
 function formatPair(first, firstUnit, second, secondUnit) {
@@ -88,17 +84,13 @@ export function formatShare(part, whole) {
 }
 
 /** "event 18,204", or "before the first event". @param {number} event */
-export function formatEvent(event) {
-    return event < 0 ? "before the first event" : `event ${formatCount(event)}`;
-}
+export const formatEvent = (event) => (event < 0 ? "before the first event" : `event ${formatCount(event)}`);
 
 /** "at event 18,204", or "before the first event". @param {number} event */
 export const formatAt = (event) => `${event < 0 ? "" : "at "}${formatEvent(event)}`;
 
 /** "1 event", "2 events". @param {number} count @param {string} noun */
-export function formatPlural(count, noun) {
-    return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
-}
+export const formatPlural = (count, noun) => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** The number of decimals that show a multiple of `step` (in the same unit) exactly, at most `most`.
  * @param {number} step @param {number} most */
@@ -111,28 +103,20 @@ export function decimalsOf(step, most) {
 }
 
 /** A path without its folders. @param {string} path */
-export function baseName(path) {
-    return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
-}
+export const baseName = (path) => path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 
 /** "train.py:41 forward", with its whole path. @param {Frame} frame */
-export function frameText({ file, line, name }) {
-    return `${file}${line ? `:${line}` : ""} ${name}`;
-}
+export const frameText = ({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`;
 
 /** 0xRRGGBB as a CSS colour. @param {number} rgb */
-export function cssColor(rgb) {
-    return `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
-}
+export const cssColor = (rgb) => `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
 
 /**
  * The stripes of a call site that is the second with its colour, as raster_texture of render/raster/raster.h draws
  * them: the first two.
  * @param {number} value 0xRRGGBB, and above it 1 where it has some
  */
-export function stripesOf(value) {
-    return value >>> 24 ? [4, 10].map((from) => ({ ink: "#fff6", wide: 2, from })) : [];
-}
+export const stripesOf = (value) => (value >>> 24 ? [4, 10].map((from) => ({ ink: "#fff6", wide: 2, from })) : []);
 
 /** A call site's colour as a background. @param {number} value 0xRRGGBB, and above it the texture */
 export function cssTexture(value) {
@@ -199,20 +183,15 @@ export function makeSwatch(color) {
 
 /** Makes a row of a table. @param {"td" | "th"} tag @param {string} className
  * @param {[className: string, content: string | Node][]} cells */
-export function makeTableRow(tag, className, cells) {
-    return make("tr", className, ...cells.map(([kind, content]) => make(tag, kind, content)));
-}
+export const makeTableRow = (tag, className, cells) =>
+    make("tr", className, ...cells.map(([kind, content]) => make(tag, kind, content)));
 
 /** Makes a box with a role, and a name for screen readers. @param {string} role @param {string} className
  * @param {string} [label] */
-export function makeBox(role, className, label) {
-    return make("div", className, { role, "aria-label": label });
-}
+export const makeBox = (role, className, label) => make("div", className, { role, "aria-label": label });
 
 /** Joins what is said, "1.5 GiB \u00b7 3 events"; what is empty is left out. @param {...(string | null)} parts */
-export function dotted(...parts) {
-    return parts.filter(Boolean).join(" \u00b7 ");
-}
+export const dotted = (...parts) => parts.filter(Boolean).join(" \u00b7 ");
 
 /** The word after this one in a list that goes round. @param {readonly string[]} words @param {string} word */
 export const after = (words, word) => words[(words.indexOf(word) + 1) % words.length];
@@ -256,8 +235,7 @@ export function flashButton(button, text) {
     setTimeout(() => setText(button, before), 1500);
 }
 
-/** @param {string} text */
-export async function copyText(text) {
+export async function copyText(/** @type {string} */ text) {
     try {
         await navigator.clipboard.writeText(text);
     } catch {
@@ -272,9 +250,7 @@ export async function copyText(text) {
 }
 
 /** The name of a device. A profiler counts the CPU's memory too, under the number -1. @param {number} ordinal */
-export function deviceName(ordinal) {
-    return ordinal === -2 ? "host (pinned)" : ordinal < 0 ? "CPU" : String(ordinal);
-}
+export const deviceName = (ordinal) => (ordinal === -2 ? "host (pinned)" : ordinal < 0 ? "CPU" : String(ordinal));
 
 /** @param {HTMLDListElement} facts @param {string} name @param {string} value */
 export function addFact(facts, name, value) {

@@ -44,9 +44,7 @@ export function focusOf(page, frame, level) {
 }
 
 /** @param {Tree} tree @param {number} index */
-export function node(tree, index) {
-    return (tree.nodes[index] ??= tree.view.c.node(index));
-}
+export const node = (tree, index) => (tree.nodes[index] ??= tree.view.c.node(index));
 
 /**
  * The boxes of the planted tree that are wide enough to be seen.
@@ -57,8 +55,7 @@ export function boxesOf(tree, direction) {
     const whole = node(tree, 0).bytes;
     /** @type {IcicleBox[]} */
     const boxes = [];
-    /** @param {number} index @param {number} from @param {number} level */
-    const add = (index, from, level) => {
+    const add = (/** @type {number} */ index, /** @type {number} */ from, /** @type {number} */ level) => {
         const { first_child, children, frame, bytes, before_bytes } = node(tree, index);
         const width = bytes / whole;
         if (width < BOX_LEAST || level > DEPTH_MOST) return;

@@ -49,10 +49,8 @@ function frameWord(page, frame) {
 
 const DIRECTIONS = { callees: "Callers first", callers: "Call sites first", places: "By file" };
 
-/** @param {Page} page @param {Focus} focus */
-function focusWord(page, { by, id }) {
-    return by === "file" ? `file:"${baseName(page.session.frame(id).file).replaceAll('"', "")}"` : frameWord(page, id);
-}
+const focusWord = (/** @type {Page} */ page, /** @type {Focus} */ { by, id }) =>
+    by === "file" ? `file:"${baseName(page.session.frame(id).file).replaceAll('"', "")}"` : frameWord(page, id);
 
 /** Adds the small children of a node: as one row, or as two if most come through one frame, which then names them.
  * @param {Tree} tree @param {number} parent @param {number} level @param {number[]} small */
@@ -100,8 +98,7 @@ function addChildren(tree, parent, level) {
         tree.rows.push({ node: parent, level, small: [], itself: true });
 }
 
-/** @param {Tree} tree @param {number} index @param {number} level */
-function addNode(tree, index, level) {
+function addNode(/** @type {Tree} */ tree, /** @type {number} */ index, /** @type {number} */ level) {
     tree.rows.push({ node: index, level, small: [] });
     if (tree.met || tree.open.has(index)) addChildren(tree, index, level + 1);
 }
@@ -125,20 +122,16 @@ function search(tree, count) {
     }
 }
 
-/** @param {Tree} tree */
-function renew(tree) {
+function renew(/** @type {Tree} */ tree) {
     tree.rows = [];
     tree.figures = tableFigures(node(tree, 0).children ? node(tree, node(tree, 0).first_child).bytes : 0);
     addChildren(tree, 0, 0);
 }
 
 /** The file of a node's frame. @param {Tree} tree @param {number} index */
-function baseOf(tree, index) {
-    return tree.session.siteText(node(tree, index).frame).replace(/:.*/s, "");
-}
+const baseOf = (tree, index) => tree.session.siteText(node(tree, index).frame).replace(/:.*/s, "");
 
-/** @param {Tree} tree @param {TreeLine} line @param {TreeRow} row */
-function fillLine(tree, line, row) {
+function fillLine(/** @type {Tree} */ tree, /** @type {TreeLine} */ line, /** @type {TreeRow} */ row) {
     const { frame, children, self_bytes, self_count } = node(tree, row.node);
     const many = row.small.length > 0;
     const add = (/** @type {{bytes: number, count: number, before_bytes: number}} */ all, /** @type {number} */ i) => ({
@@ -219,8 +212,7 @@ function about(tree) {
     return { from: first, to: end, what: tree.state.rangeOf };
 }
 
-/** @param {Tree} tree */
-function draw(tree) {
+function draw(/** @type {Tree} */ tree) {
     const question = about(tree);
     const before = tree.state.marks[0]?.event ?? null;
     tree.against = before !== null && "at" in question;
@@ -271,8 +263,7 @@ function draw(tree) {
     tree.list.draw(tree.rows.length);
 }
 
-/** @param {Page} page */
-function goBack(page) {
+function goBack(/** @type {Page} */ page) {
     change(page, { treeFrom: 0 });
 }
 
@@ -348,8 +339,7 @@ function makeTree(page, box, use) {
     };
 }
 
-/** @param {Page} page @param {HTMLElement} box */
-export function createTree(page, box) {
+export function createTree(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     /** @type {Tree} */
     const tree = makeTree(page, box, {
         fill: (line, index) => fillLine(tree, line, tree.rows[index]),

@@ -9,9 +9,7 @@ export const AT_ONCE = 200000;
 /**
  * Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden tabs.
  */
-export function nextTurn() {
-    return new Promise((resolve) => setTimeout(resolve, 0));
-}
+export const nextTurn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** Gives the browser a turn if the last one is longer ago than steps may take. @returns {() => Promise<void>} */
 export function turns() {

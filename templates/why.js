@@ -128,9 +128,7 @@ function gapPicture(page, { at_event: at }) {
 }
 
 /** Is the finding about memory that is reserved but not in use? @param {PageFinding} finding */
-function isOfGap({ kind }) {
-    return kind === "fragmentation" || kind === "cached_free";
-}
+const isOfGap = ({ kind }) => kind === "fragmentation" || kind === "cached_free";
 
 /** A finding's picture. @param {Page} page @param {PageFinding} finding @param {number} index */
 function findingPicture(page, finding, index) {
@@ -149,8 +147,7 @@ function findingAction(page, { action, saves_peak_bytes: saves, site, bytes }) {
         : [];
 }
 
-/** @param {Page} page @param {PageFinding} finding @param {number} index */
-function findingBody(page, finding, index) {
+function findingBody(/** @type {Page} */ page, /** @type {PageFinding} */ finding, /** @type {number} */ index) {
     const { detail, action } = finding;
     const said = action && detail.endsWith(action) ? detail.slice(0, -action.length).trim() : detail;
     return [...findingPicture(page, finding, index), make("p", "", said), ...findingAction(page, finding)];
@@ -332,8 +329,7 @@ export function nameCards(page) {
         else card.removeAttribute("data-finding");
 }
 
-/** @param {Page} page @param {HTMLElement} box */
-export function createWhy(page, box) {
+export function createWhy(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     const { view } = page;
     let drawn = "";
     const draw = () => {

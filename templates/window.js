@@ -50,14 +50,9 @@ export const wantedBytes = (page) => ({
 });
 
 /** Bytes at the edges of the timeline. @param {Page} page */
-export function topBytes(page) {
-    return page.state.top || (mayFit(page) && fittedOf(page).top) || mostBytes(page);
-}
+export const topBytes = (page) => page.state.top || (mayFit(page) && fittedOf(page).top) || mostBytes(page);
 
-/** @param {Page} page */
-export function bottomBytes(page) {
-    return mayFit(page) ? fittedOf(page).bottom : page.state.bottom;
-}
+export const bottomBytes = (/** @type {Page} */ page) => (mayFit(page) ? fittedOf(page).bottom : page.state.bottom);
 
 /** Moves the window, clipped so that it lies inside the run. @param {number} from @param {number} to */
 export function setWindow(/** @type {Page} */ page, from, to) {
@@ -151,8 +146,7 @@ export function goToEvent(page, event) {
     invalidate(page, LIST | DETAIL | OVERLAY);
 }
 
-/** @param {Page} page @param {"events" | "time"} axis */
-export function setAxis(page, axis) {
+export function setAxis(/** @type {Page} */ page, /** @type {"events" | "time"} */ axis) {
     const { state, view } = page;
     if (axis === state.axis || (axis === "time" && !view.facts.has_time)) return;
     const from = eventOfAxis(page, state.from);

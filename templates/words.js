@@ -150,8 +150,7 @@ function writeHits(view, slot, nth, hits, noted) {
     hits.strings.forEach((hit, i) => hit && mark(strings, noted[i]));
 }
 
-/** @param {unknown} error */
-function reasonOf(error) {
+function reasonOf(/** @type {unknown} */ error) {
     const message = error instanceof Error ? error.message : String(error);
     if (!(error instanceof SyntaxError)) return message;
     // Browsers repeat the expression, which is shown beside the error anyway.

@@ -43,9 +43,7 @@ export function tickStep(most) {
 }
 
 /** Round steps of whole numbers, at most so many places apart. @param {number} count @param {number} places */
-export function countStep(count, places) {
-    return roundStep(Math.max(1, count / Math.max(1, places)));
-}
+export const countStep = (count, places) => roundStep(Math.max(1, count / Math.max(1, places)));
 
 /** The last place up to `end` that lies before something, of places in their order; 0: none does.
  * @param {number} end @param {(place: number) => boolean} isBefore */

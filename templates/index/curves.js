@@ -123,8 +123,7 @@ function bandOf(batch, cohort, axis) {
     return band;
 }
 
-/** @param {Curves} curves */
-function box(curves) {
+function box(/** @type {Curves} */ curves) {
     const step = tickStep(curves.scaleBytes);
     const topBytes = Math.max(step, Math.ceil((curves.scaleBytes * 1.02) / step) * step);
     return {
@@ -138,8 +137,7 @@ function box(curves) {
     };
 }
 
-/** @param {Curves} curves @param {Context} context @param {Area} area */
-function drawGrid(curves, context, area) {
+function drawGrid(/** @type {Curves} */ curves, /** @type {Context} */ context, /** @type {Area} */ area) {
     pen(context, { font: "11px system-ui, sans-serif", textBaseline: "middle", lineWidth: 1, textAlign: "right" });
     for (let bytes = 0; bytes <= area.topBytes; bytes += area.step) {
         const y = Math.round(area.top + area.height * (1 - bytes / area.topBytes)) + 0.5;
@@ -154,8 +152,7 @@ function drawGrid(curves, context, area) {
     drawTicks(curves, context, area);
 }
 
-/** @param {Curves} curves @param {Context} context @param {Area} area */
-function drawTicks(curves, context, area) {
+function drawTicks(/** @type {Curves} */ curves, /** @type {Context} */ context, /** @type {Area} */ area) {
     const axis = curves.axes[curves.axisName];
     const y = area.top + area.height + 14;
     const put = (/** @type {string} */ text, /** @type {number} */ share) => {
@@ -179,8 +176,7 @@ function drawTicks(curves, context, area) {
     }
 }
 
-/** @param {Curves} curves @param {Cohort} cohort */
-function band(curves, cohort) {
+function band(/** @type {Curves} */ curves, /** @type {Cohort} */ cohort) {
     const key = `${curves.axisName} ${cohort.number}`;
     const made = curves.bands.get(key) ?? bandOf(curves.batch, cohort, curves.axes[curves.axisName]);
     curves.bands.set(key, made);
@@ -216,8 +212,7 @@ function drawOne(curves, context, index, width, color, area) {
     context.stroke();
 }
 
-/** @param {Curves} curves @param {Area} area */
-function drawBelow(curves, area) {
+function drawBelow(/** @type {Curves} */ curves, /** @type {Area} */ area) {
     const key = [curves.plot.clientWidth, window.devicePixelRatio, themeColor("--dim"), curves.axisName].join();
     if (curves.below && key === curves.belowKey) return curves.below;
     [curves.below, curves.belowKey] = [document.createElement("canvas"), key];
@@ -259,8 +254,7 @@ function drawOom(curves, context, index, area) {
     context.fillText(text, left + 7, middle + 0.5);
 }
 
-/** @param {Curves} curves */
-function draw(curves) {
+function draw(/** @type {Curves} */ curves) {
     curves.plot.style.height = `${HEIGHT}px`;
     const area = box(curves);
     const context = canvasContext(curves.canvas, curves.plot.clientWidth, HEIGHT);
@@ -276,8 +270,7 @@ function draw(curves) {
         if (index >= 0) drawOom(curves, context, index, area);
 }
 
-/** @param {Curves} curves */
-function showLegend(curves) {
+function showLegend(/** @type {Curves} */ curves) {
     const item = (/** @type {string} */ color, /** @type {string} */ text) =>
         make("li", "", makeSwatch(color), make("span", "", text));
     const several = curves.batch.cohorts.length > 1;

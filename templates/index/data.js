@@ -53,8 +53,7 @@ function decodeShares(text) {
     return new Uint16Array(bytes.buffer);
 }
 
-/** @param {Row} row */
-export function rowTitle(row) {
+export function rowTitle(/** @type {Row} */ row) {
     if (row.rank === null)
         return row.kind === "log" && row.devices > 1
             ? `${row.input}, ${row.device < 0 ? "host" : `GPU ${row.device}`}`
@@ -63,9 +62,7 @@ export function rowTitle(row) {
 }
 
 /** The key of a recording's colour: all steps of a rank share one. @param {Row} row */
-function groupOf(row) {
-    return row.rank ?? rowTitle(row);
-}
+const groupOf = (row) => row.rank ?? rowTitle(row);
 
 /** "ranks 2, 5-9" from rising numbers, of which at most `most` are named.
  * @param {number[]} numbers @param {number} [most] */
@@ -134,8 +131,7 @@ export function readData(text) {
     return data;
 }
 
-/** @param {Data} data */
-export function createBatch(data) {
+export function createBatch(/** @type {Data} */ data) {
     const rows = data.rows;
     const samples = rows.map((row) => decodeShares(row.samples));
     const times = rows.map((row) => (row.times ? decodeShares(row.times) : null));

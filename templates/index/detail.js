@@ -16,8 +16,7 @@ const makeHeads = (name, ...figures) => makeTableRow("th", "", [["", name], ...n
 /** Cells of figures. @param {string[]} figures @returns {[className: string, figure: string][]} */
 const numbers = (figures) => figures.map((figure) => ["number", figure]);
 
-/** @param {Row} row */
-function makeDifferences({ differences }) {
+function makeDifferences(/** @type {Row} */ { differences }) {
     const { text } = tableFigures(Math.max(0, ...differences.flatMap(({ bytes, median_bytes: own }) => [bytes, own])));
     const lines = differences.map(({ site, bytes, median_bytes: median }) => {
         /** @type {[string, string]} */
@@ -43,8 +42,7 @@ function makeNoteCards(notes, page, row) {
     return [...kinds.values()];
 }
 
-/** @param {Row} row */
-function makeCards(row) {
+function makeCards(/** @type {Row} */ row) {
     const cards = makeNoteCards(row.notes, row.page, row);
     if (row.finding !== null) {
         const words = [make("p", "card-kind", "Among the ranks"), make("p", "card-title", row.finding)];
@@ -54,8 +52,7 @@ function makeCards(row) {
     return cards;
 }
 
-/** @param {Batch} batch @param {number} index */
-function makeCurve(batch, index) {
+function makeCurve(/** @type {Batch} */ batch, /** @type {number} */ index) {
     const canvas = make("canvas", "detail-curve", { "aria-hidden": true });
     const width = 340;
     const context = canvasContext(canvas, width, 70);
@@ -127,8 +124,7 @@ function makeCompare(batch, row, index) {
     return button;
 }
 
-/** @param {Batch} batch @param {Row} row @param {number} index */
-function makeFacts(batch, row, index) {
+function makeFacts(/** @type {Batch} */ batch, /** @type {Row} */ row, /** @type {number} */ index) {
     const list = make("dl", "facts");
     const add = (/** @type {string} */ name, /** @type {string} */ value) => addFact(list, name, value);
     const cohort = batch.cohortOf(index);
@@ -149,8 +145,7 @@ function makeFacts(batch, row, index) {
     return list;
 }
 
-/** @param {Batch} batch */
-export function createDetail(batch) {
+export function createDetail(/** @type {Batch} */ batch) {
     const detail = element("detail", HTMLElement);
     return {
         /** @param {number} index */

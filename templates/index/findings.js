@@ -7,8 +7,7 @@ import { kindTitle } from "./words.js";
 
 const FINDINGS_SHOWN = 12;
 
-/** @param {Batch} batch */
-function calmSentence(batch) {
+function calmSentence(/** @type {Batch} */ batch) {
     if (batch.rows.length === 0) return "There is no recording to compare.";
     return batch.rows.length < 4
         ? "Fewer than four recordings: too few to call one of them different."
@@ -16,14 +15,12 @@ function calmSentence(batch) {
               "and none ran out of memory.";
 }
 
-/** @param {Batch} batch @param {{choose: (index: number) => void}} use */
-export function createFindings(batch, use) {
+export function createFindings(/** @type {Batch} */ batch, /** @type {{choose: (index: number) => void}} */ use) {
     const { data, rows } = batch;
     let shown = FINDINGS_SHOWN;
     let chosen = -1;
 
-    /** @param {Finding} finding */
-    function makeItem(finding) {
+    function makeItem(/** @type {Finding} */ finding) {
         const [index] = finding.rows;
         const choose = () => {
             // A finding that is chosen again leads to the next of its recordings.

@@ -32,8 +32,7 @@ const FIGURES = {
     },
 };
 
-/** @param {Batch} batch */
-function columnsOf(batch) {
+function columnsOf(/** @type {Batch} */ batch) {
     const known = new Set(batch.rows.flatMap(({ rank }) => (rank === null ? [] : [rank])));
     const ranks = [...known].sort((a, b) => a - b);
     const place = new Map(ranks.map((rank, i) => [rank, i]));
@@ -103,8 +102,7 @@ function scaleOf(batch, lines) {
     return most;
 }
 
-/** @param {Heat} heat */
-function picture(heat) {
+function picture(/** @type {Heat} */ heat) {
     const made = heat.known.get(heat.figure);
     if (made) return made;
     const lines = linesOf(heat.batch, heat.columns, heat.figure);
@@ -113,8 +111,7 @@ function picture(heat) {
     return fresh;
 }
 
-/** @param {Heat} heat */
-function layout(heat) {
+function layout(/** @type {Heat} */ heat) {
     const { lines } = picture(heat);
     const width = Math.max(80, (heat.canvas.parentElement?.clientWidth ?? 80) - heat.labels - 2);
     const top =
@@ -126,9 +123,7 @@ function layout(heat) {
 }
 
 /** Left edge of a cell. @param {Box} box @param {number} cell */
-function leftOf(box, cell) {
-    return box.left + Math.round((cell / box.cells) * box.width);
-}
+const leftOf = (box, cell) => box.left + Math.round((cell / box.cells) * box.width);
 
 /** The place of a recording's cell. @param {Heat} heat @param {Box} box @param {number} index */
 function placeOf(heat, box, index) {
@@ -136,8 +131,7 @@ function placeOf(heat, box, index) {
     return { left: leftOf(box, cell), width: leftOf(box, cell + 1) - leftOf(box, cell) };
 }
 
-/** @param {Box} box @param {number} cell */
-function columnsAt(box, cell) {
+function columnsAt(/** @type {Box} */ box, /** @type {number} */ cell) {
     const from = Math.floor((cell * box.columns) / box.cells);
     return { from, to: Math.max(from + 1, Math.floor(((cell + 1) * box.columns) / box.cells)) };
 }
@@ -155,16 +149,14 @@ function cellAt(box, line, cell) {
     return best;
 }
 
-/** @param {number} away @param {number} scale */
-function colorOf(away, scale) {
+function colorOf(/** @type {number} */ away, /** @type {number} */ scale) {
     const strength = Math.sqrt(Math.min(1, Math.abs(away / scale)));
     const from = document.documentElement.dataset.theme === "dark" ? [44, 50, 58] : [226, 230, 236];
     const to = away >= 0 ? [200, 94, 20] : [14, 124, 118];
     return `rgb(${from.map((channel, i) => Math.round(channel + (to[i] - channel) * strength)).join()})`;
 }
 
-/** @param {Heat} heat @param {Context} context @param {Box} box */
-function drawCohorts(heat, context, box) {
+function drawCohorts(/** @type {Heat} */ heat, /** @type {Context} */ context, /** @type {Box} */ box) {
     const strips = heat.shownCohorts.map(({ name, rows, color }) => ({ name, rows, color }));
     if (heat.others.length)
         strips.push({
@@ -209,8 +201,7 @@ function hatch(context) {
     return context.createPattern(tile, "repeat") ?? themeColor("--surface");
 }
 
-/** @param {Heat} heat @param {Context} context @param {Box} box */
-function drawLines(heat, context, box) {
+function drawLines(/** @type {Heat} */ heat, /** @type {Context} */ context, /** @type {Box} */ box) {
     const { lines, scale } = picture(heat);
     context.fillStyle = hatch(context);
     context.fillRect(heat.labels, box.top, box.width, box.lineHeight * lines.length);
@@ -252,8 +243,7 @@ function drawFeet(heat, context, box) {
     });
 }
 
-/** @param {Heat} heat @param {Context} context @param {Box} box */
-function drawAxis(heat, context, box) {
+function drawAxis(/** @type {Heat} */ heat, /** @type {Context} */ context, /** @type {Box} */ box) {
     const step = countStep(heat.columns.count, Math.floor(box.width / 60));
     const y = box.height - AXIS_HEIGHT + 12;
     pen(context, { fillStyle: themeColor("--dim"), textBaseline: "middle" });
@@ -272,8 +262,7 @@ function drawCursor(heat, context, box, index, color) {
     context.strokeRect(left - 1, 0.5, Math.max(3, width) + 1, box.height - AXIS_HEIGHT + 1);
 }
 
-/** @param {Heat} heat */
-function draw(heat) {
+function draw(/** @type {Heat} */ heat) {
     const box = layout(heat);
     heat.canvas.style.height = `${box.height}px`;
     const context = canvasContext(heat.canvas, box.width + heat.labels + 2, box.height);
@@ -286,8 +275,7 @@ function draw(heat) {
     showScale(heat);
 }
 
-/** @param {Heat} heat */
-function showScale(heat) {
+function showScale(/** @type {Heat} */ heat) {
     const { lines, scale } = picture(heat);
     const among = heat.batch.cohorts.length > 1 ? "its cohort" : "all";
     setText(element("heat-least", HTMLElement), `\u2212${formatBytes(scale)}`);
@@ -300,8 +288,7 @@ function showScale(heat) {
     heat.canvas.setAttribute("aria-label", `${what}, as its distance from the median${rows}`);
 }
 
-/** @param {Heat} heat @param {number} x @param {number} y */
-function lineAt(heat, x, y) {
+function lineAt(/** @type {Heat} */ heat, /** @type {number} */ x, /** @type {number} */ y) {
     const box = layout(heat);
     const { lines } = picture(heat);
     const cell = Math.floor(((x - heat.labels) / box.width) * box.cells);
@@ -313,8 +300,7 @@ function lineAt(heat, x, y) {
     return y < box.top && index >= 0 ? { line: undefined, one: { index, bytes: 0, away: 0 } } : undefined;
 }
 
-/** @param {Heat} heat @param {number} index @param {number} x @param {number} y */
-function tell(heat, index, x, y) {
+function tell(/** @type {Heat} */ heat, /** @type {number} */ index, /** @type {number} */ x, /** @type {number} */ y) {
     const hit = lineAt(heat, x, y);
     const row = heat.batch.rows[index];
     const cohort = heat.batch.cohorts.length > 1 ? `, ${heat.batch.cohortOf(index)?.name ?? "a copy"}` : "";

@@ -29,8 +29,7 @@ export function createState(rows, known, first, show) {
         ["axis", oneOf(known.axis), ""],
         ["theme", oneOf(["light", "dark"]), ""],
     ];
-    /** @param {Choice} choice */
-    const hashOf = ({ sort, falling, row, ...rest }) => {
+    const hashOf = (/** @type {Choice} */ { sort, falling, row, ...rest }) => {
         /** @type {Record<string, string>} */
         const now = { ...rest, sort: (falling ? "-" : "") + sort, row: nameOf(rows[row]) };
         const parts = words.filter(([name, , usual]) => now[name] !== usual).map(([name]) => [name, now[name]]);

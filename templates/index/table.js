@@ -20,14 +20,11 @@ const SPARK = { left: 1, top: 2, width: 98, height: 20, most: SHARE_MOST };
 const FALLING_FIRST = ["peak", "end", "reserved", "growth", "events", "oom"];
 
 /** @param {string | number | null} text @param {string} [className] */
-function makeCell(text, className = "") {
-    return make("div", `cell ${className}`, String(text ?? "\u2013"), { role: "gridcell" });
-}
+const makeCell = (text, className = "") =>
+    make("div", `cell ${className}`, String(text ?? "\u2013"), { role: "gridcell" });
 
 /** The largest size of all rows. @param {Row[]} rows @param {(row: Row) => number} value */
-function largest(rows, value) {
-    return rows.reduce((most, row) => Math.max(most, Math.abs(value(row))), 0);
-}
+const largest = (rows, value) => rows.reduce((most, row) => Math.max(most, Math.abs(value(row))), 0);
 
 /**
  * The columns. Missing numbers come last, whichever way the list is sorted.
@@ -135,8 +132,7 @@ function makeHead({ columns, sort, falling }, key, sortBy) {
     return make("div", columns[key].number ? "cell number" : "cell", { role, "aria-sort": order }, button);
 }
 
-/** @param {Table} table @param {(key: string, falling: boolean) => void} sortBy */
-function showHead(table, sortBy) {
+function showHead(/** @type {Table} */ table, /** @type {(key: string, falling: boolean) => void} */ sortBy) {
     const focused = document.activeElement?.getAttribute("data-key");
     const head = element("head", HTMLElement);
     const keys = [...table.keys.slice(0, -1), "curve", "file", "open"];
@@ -144,8 +140,7 @@ function showHead(table, sortBy) {
     if (focused) /** @type {HTMLElement | null} */ (head.querySelector(`[data-key="${focused}"]`))?.focus();
 }
 
-/** @param {Batch} batch @param {number} index */
-function makeSpark(batch, index) {
+function makeSpark(/** @type {Batch} */ batch, /** @type {number} */ index) {
     const cell = makeCell("");
     const canvas = make("canvas", "", { "aria-hidden": true });
     canvas.style.width = "100px";
@@ -160,16 +155,14 @@ function makeSpark(batch, index) {
     return cell;
 }
 
-/** @param {Batch} batch @param {Row} row @param {number} index */
-function makeLinks(batch, row, index) {
+function makeLinks(/** @type {Batch} */ batch, /** @type {Row} */ row, /** @type {number} */ index) {
     const cell = makeCell("", "links");
     const series = batch.seriesOf(index);
     cell.append(...makeOutputs(row, series ? makeLink(series.page, "Dumps", row) : null));
     return cell;
 }
 
-/** @param {Table} table @param {Line} line @param {number} place */
-function fillLine(table, line, place) {
+function fillLine(/** @type {Table} */ table, /** @type {Line} */ line, /** @type {number} */ place) {
     const { batch, columns, keys, version } = table;
     const index = table.order[place];
     if (line.index === index && line.version === version) return;

@@ -4,17 +4,14 @@ import { KIND_TITLES } from "../finding_words.js";
 
 /** @typedef {import("./data.js").Row} Row */
 
-/** @param {Row} row */
-function textOf(row) {
+function textOf(/** @type {Row} */ row) {
     const notes = row.notes.map((note) => note.title);
     const sites = row.differences.map((difference) => difference.site);
     return [row.input, row.host, row.group, row.finding, ...notes, ...sites].join("\n").toLowerCase();
 }
 
 /** The name of a kind of finding; a file may say "constructor". @param {string} kind */
-export function kindTitle(kind) {
-    return Object.hasOwn(KIND_TITLES, kind) ? KIND_TITLES[kind] : kind.replaceAll("_", " ");
-}
+export const kindTitle = (kind) => (Object.hasOwn(KIND_TITLES, kind) ? KIND_TITLES[kind] : kind.replaceAll("_", " "));
 
 /** Does a number match numbers as people write them, 7 or 3-9? @param {string} text @param {number | null} number */
 function hasNumber(text, number) {

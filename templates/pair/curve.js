@@ -28,8 +28,7 @@ function drawEvents(context, view, { from, to }, width, y, title) {
     context.fillText(title, width, y + 6);
 }
 
-/** @param {View} a @param {View} b @param {Hands} hands */
-export function createCurve(a, b, hands) {
+export function createCurve(/** @type {View} */ a, /** @type {View} */ b, /** @type {Hands} */ hands) {
     const what = make("span", "pane-dim", "highest total of B less that of A, column by column");
     const box = make("section", "pair-curve", make("p", "pair-head", make("b", "", "B \u2212 A"), what));
     const { stage, measure, begin } = makeStage("difference", box, GUTTER, () => 0);

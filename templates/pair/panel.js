@@ -89,16 +89,14 @@ function makeCause(pair, { title, site, bytes, kind, sites }) {
 /** The most causes on the sheet of paper that comes before those of both recordings. */
 const CAUSES_PRINTED = 12;
 
-/** @param {Pair} pair */
-export function makeDifferencePaper(pair) {
+export function makeDifferencePaper(/** @type {Pair} */ pair) {
     const { figures } = pair;
     const cards = figures.causes.slice(0, CAUSES_PRINTED).map((cause) => makeCause(pair, cause).card);
     const title = `${baseName(figures.a.file)} \u2192 ${baseName(figures.b.file)}`;
     return make("section", "paper", make("h1", "", title), makeVerdict(figures), ...cards);
 }
 
-/** @param {Pair} pair */
-function makeCauses(pair) {
+function makeCauses(/** @type {Pair} */ pair) {
     const all = pair.figures.causes;
     const made = all.slice(0, CAUSES_SHOWN).map((cause) => makeCause(pair, cause));
     const box = make("div", "scroll why", { tabIndex: 0 }, ...made.map(({ card }) => card));
@@ -141,8 +139,7 @@ function sumOf(rows) {
     return top.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
 }
 
-/** @param {[key: string, text: string][]} choices @param {(key: string) => void} act */
-function makeChoice(choices, act) {
+function makeChoice(/** @type {[key: string, text: string][]} */ choices, /** @type {(key: string) => void} */ act) {
     const box = makeBox("group", "segmented");
     return { box, press: makeChoices(box, choices, act) };
 }
@@ -229,8 +226,7 @@ function createRows(pair, page, box) {
         setText(foot, `${formatPlural(rows.length, "row")}, adding up to ${formatExactBytes(total.b - total.a)}.`);
         list.restart();
     };
-    /** @param {string} now */
-    const ask = (now) => {
+    const ask = (/** @type {string} */ now) => {
         let drawing = true;
         [asked, calls, rows] = [now, null, []];
         setText(foot, "adding them up \u2026");

@@ -41,9 +41,8 @@ function* sorted(all, order) {
 }
 
 /** By falling size of the difference, then falling bytes. @param {Row} x @param {Row} y */
-function byDifference(x, y) {
-    return Math.abs(y.b - y.a) - Math.abs(x.b - x.a) || y.b + y.a - x.b - x.a || (x.name < y.name ? -1 : 1);
-}
+const byDifference = (x, y) =>
+    Math.abs(y.b - y.a) - Math.abs(x.b - x.a) || y.b + y.a - x.b - x.a || (x.name < y.name ? -1 : 1);
 
 /** The verb's rows, unchanged. @param {FigureRow[]} rows @returns {Row[]} */
 export function rowsOfFigures(rows) {

@@ -8,9 +8,7 @@ import { askTree, planted } from "../questions.js";
 const NODES_AT_ONCE = 1000;
 
 /** A name without its line number: it stays the same if only the line has moved. @param {string} name */
-function withoutLine(name) {
-    return name.replace(/:\d+ /, " ");
-}
+const withoutLine = (name) => name.replace(/:\d+ /, " ");
 
 /** @param {string} name @param {number} level @param {number} nodeA @param {number} nodeB @returns {Pair} */
 function makePair(name, level, nodeA, nodeB, a = 0, b = 0) {
@@ -35,8 +33,7 @@ export function makePairs(endA, endB, renames) {
     const [a, b] = [endA.view, endB.view];
     askTree(a, endA.about, "callees");
     askTree(b, endB.about, "callees");
-    /** @param {View} view @param {number} parent */
-    function* below(view, parent) {
+    function* below(/** @type {View} */ view, /** @type {number} */ parent) {
         const { first_child, children } = parent < 0 ? { first_child: 0, children: 0 } : view.c.node(parent);
         const found = [];
         for (let node = first_child; node < first_child + children; node++) {
