@@ -111,11 +111,8 @@ const endOf = (/** @type {Page} */ page, /** @type {string} */ text) => (aboutOf
 
 /** @typedef {[name: string, field: keyof PageState, meaning: (text: string) => unknown, usual: unknown]} PlainWord */
 
-/**
- * Words that stand for one field of the state: the values that are allowed, and the value if the word is missing.
- * @param {Page} page
- * @returns {PlainWord[]}
- */
+/** Words that stand for one field of the state: the values that are allowed, and the value if the word is missing.
+ * @param {Page} page @returns {PlainWord[]} */
 function plainWords(page) {
     const { meta, session, view } = page;
     const questions = oneOf(Object.keys(QUESTIONS));
@@ -264,11 +261,8 @@ export function goToView(/** @type {Page} */ page, text) {
         setWindow(page, whole.from, whole.to);
 }
 
-/**
- * Reads the window and what belongs to its axis.
- * @param {Page} page @param {import("./history.js").Take} take
- * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look
- */
+/** Reads the window and what belongs to its axis. @param {Page} page @param {import("./history.js").Take} take
+ * @param {{words: boolean, place: boolean}} asked whether the address says anything, and where to look */
 function readWindow(page, take, asked) {
     const { meta, view } = page;
     change(page, { all: false });

@@ -33,11 +33,8 @@ function areaName(page, key, shown = page.view) {
     return groupName(shown, GROUPINGS.indexOf(viewBy), key).replace(/_/g, viewBy === "category" ? " " : "_");
 }
 
-/**
- * Totals of the areas after an event, by falling bytes.
- * @param {Page} page @param {number} event
- * @returns {{key: number, name: string, bytes: number, color: string}[]}
- */
+/** Totals of the areas after an event, by falling bytes. @param {Page} page @param {number} event
+ * @returns {{key: number, name: string, bytes: number, color: string}[]} */
 export function areaTotals(page, event) {
     const { state, view } = page;
     const by = COLORINGS.indexOf(state.viewBy);

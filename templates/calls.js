@@ -15,11 +15,8 @@ export function valueText(value) {
     }
 }
 
-/**
- * Refuses a view with an invalid field, so that it changes nothing.
- * @param {Record<string, (value: any, wanted: any) => boolean>} fields what each may be
- * @param {any} wanted
- */
+/** Refuses a view with an invalid field, so that it changes nothing.
+ * @param {Record<string, (value: any, wanted: any) => boolean>} fields what each may be @param {any} wanted */
 export function checkView(fields, wanted) {
     if (typeof wanted !== "object") throw new RangeError(`A view is an object, not ${valueText(wanted)}.`);
     for (const [name, fits] of Object.entries(fields))
@@ -27,11 +24,8 @@ export function checkView(fields, wanted) {
             throw new RangeError(`The view's ${name} cannot be ${valueText(wanted[name])}.`);
 }
 
-/**
- * @param {Promise<unknown>} ready @param {string[]} names
- * @param {(name: string) => (...asked: any[]) => unknown} find what answers; it says so where nothing does
- * @returns {any}
- */
+/** @param {Promise<unknown>} ready @param {string[]} names @param {(name: string) => (...asked: any[]) => unknown} find
+ * what answers; it says so where nothing does @returns {any} */
 export function makeCalls(ready, names, find) {
     const calls = names.map((name) => [
         name,

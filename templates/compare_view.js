@@ -56,10 +56,8 @@ const CURVE_WIDTH = 60;
 
 /** @typedef {ReturnType<typeof makeCompare>} Compare */
 /** @typedef {ReturnType<typeof makeRow>} CompareLine */
-/**
- * @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus:
- * Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked
- */
+/** @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus: Focus |
+ * null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked */
 
 function makeRow() {
     const line = makeLine("row compare-row", ["a", "b", "delta"]);
@@ -120,11 +118,8 @@ function drawMarkRow(compare) {
     );
 }
 
-/**
- * @param {Compare} compare @param {{name: string, key: number, a: number, b: number, delta: number}} row
- * @param {string} by @param {Map<number, number> | null} forGood
- * @returns {CompareRow}
- */
+/** @param {Compare} compare @param {{name: string, key: number, a: number, b: number, delta: number}} row
+ * @param {string} by @param {Map<number, number> | null} forGood @returns {CompareRow} */
 function rowOf(compare, { name, key, a, b, delta }, by, forGood) {
     const text = by === "category" ? name.replace(/_/g, " ") : name;
     const never = forGood ? (forGood.get(key) ?? 0) : null;
@@ -153,11 +148,8 @@ const folds = (compare, { nested }) => !nested && unfolds(compare);
 /** The question about an end, with what is asked of it. @param {Compare} compare @param {About} about */
 const withWhat = (compare, about) => ("from" in about ? { ...about, what: compare.state.compareWhat } : about);
 
-/**
- * Call sites of one group; those beyond the limit are one row.
- * @param {Compare} compare @param {number} key
- * @returns {CompareRow[]}
- */
+/** Call sites of one group; those beyond the limit are one row. @param {Compare} compare @param {number} key
+ * @returns {CompareRow[]} */
 function sitesOf(compare, key) {
     const { aboutA, aboutB } = comparedEnds(compare.page);
     const within = { by: compare.state.compareBy, key };

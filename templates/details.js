@@ -298,11 +298,8 @@ export function pinnedText(page) {
     return `${size}, ${lifetimeText(page, allocation)}, ${addressText(allocation)}`;
 }
 
-/**
- * Copies the stack of the pinned thing, otherwise of the failed request or the first finding.
- * @param {Page} page
- * @param {boolean} all with its frames of C++
- */
+/** Copies the stack of the pinned thing, otherwise of the failed request or the first finding. @param {Page} page
+ * @param {boolean} all with its frames of C++ */
 export async function copyStack(page, all) {
     const { state, view } = page;
     const { ooms } = view.facts;

@@ -50,9 +50,8 @@ const rowsOf = perPage((page) => ({
     own: /** @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */ (null),
 }));
 
-/**
- * The most rows that are kept, since each has canvases and a picture in the module's memory; and the size of a group.
- */
+/** The most rows that are kept, since each has canvases and a picture in the module's memory; and the size of a
+ * group. */
 const ROWS_KEPT = 32;
 
 /** The margins around a row's plot: the timeline's, so that one moment has one x. */

@@ -5,12 +5,8 @@ import { boundedInteger, formatCount, numberPair } from "./text.js";
 /** Letters of the marks, in the order in which they are set. */
 export const LETTERS = ["A", "B", "C"];
 
-/**
- * The meaning of an end as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has no such
- * end.
- * @param {Page} page @param {string} text
- * @returns {About | null}
- */
+/** The meaning of an end as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has no such
+ * end. @param {Page} page @param {string} text @returns {About | null} */
 export function aboutOfText(page, text) {
     const { events, peak_event } = page.view.facts;
     if (text === "peak") return { at: peak_event };

@@ -8,11 +8,8 @@ import { axisNumber, flush, heldMoment, rangeEvents } from "./state.js";
 import { bottomBytes, topBytes } from "./window.js";
 import { formatBytes, formatCount, make } from "./text.js";
 
-/**
- * Lines `frame;frame BYTES`, outermost frame first, with each node's own bytes.
- * @param {PageTree} node @param {string} above
- * @returns {Generator<string>}
- */
+/** Lines `frame;frame BYTES`, outermost frame first, with each node's own bytes. @param {PageTree} node
+ * @param {string} above @returns {Generator<string>} */
 function* foldedLines(node, above) {
     const name = node.name.replace(/;/g, ",").replace(/\s+/g, " ");
     const path = above && name ? `${above};${name}` : above || name;
@@ -141,11 +138,8 @@ function curvesText(page) {
     };
 }
 
-/**
- * The current plot as lines and areas. Sums and segments, which have no bands, are embedded as an image.
- * @param {Page} page
- * @param {number[]} ids of the allocations in view
- */
+/** The current plot as lines and areas. Sums and segments, which have no bands, are embedded as an image.
+ * @param {Page} page @param {number[]} ids of the allocations in view */
 function svgText(page, ids) {
     flush(page);
     const { meta, state, view } = page;

@@ -58,11 +58,8 @@ function takeWord(filter, word) {
     return Boolean(text ?? index ?? on);
 }
 
-/**
- * The fields of the form for words; words without a field stay words.
- * @param {string | null} text
- * @returns {PageFilter}
- */
+/** The fields of the form for words; words without a field stay words. @param {string | null} text
+ * @returns {PageFilter} */
 export function filterOfText(text) {
     const filter = emptyFilter();
     const words = (text ?? "").match(/(?:"[^"]*"|\/(?:\\.|[^/\\])*\/|\S)+/g) ?? [];

@@ -34,11 +34,8 @@ const filterUiOf = perPage((page) => ({
 /** The most entries of a menu: nobody reads a longer one, and each entry takes time. */
 const OPTIONS_MOST = 500;
 
-/**
- * @param {HTMLSelectElement} select
- * @param {string} word of the filter
- * @param {number} count @param {(i: number) => string} name
- */
+/** @param {HTMLSelectElement} select @param {string} word of the filter @param {number} count
+ * @param {(i: number) => string} name */
 function fillOptions(select, word, count, name) {
     select.replaceChildren(
         new Option("all", "-1"),

@@ -7,9 +7,8 @@ import { formatCount, formatEvent } from "./text.js";
 /** Microseconds of each unit. @type {Record<string, number>} */
 const UNITS = { us: 1, "\u00b5s": 1, ms: 1e3, s: 1e6, min: 6e7 };
 
-/**
- * @typedef {{name: string, go: (() => void) | null}} Place a moment, and what goes there; null: the recording has none
- */
+/** @typedef {{name: string, go: (() => void) | null}} Place a moment, and what goes there; null: the recording has
+ * none */
 
 /** @param {Page} page @param {number} event @returns {Place} */
 function eventPlace(page, event) {
@@ -34,12 +33,8 @@ function stepPlace(page, number) {
     return { name: `step ${step.name}`, go };
 }
 
-/**
- * The moment that a text names; null: it names none.
- * @param {Page} page @param {string} text
- * @param {boolean} [bare] a number alone is an event
- * @returns {Place | null}
- */
+/** The moment that a text names; null: it names none. @param {Page} page @param {string} text @param {boolean} [bare] a
+ * number alone is an event @returns {Place | null} */
 export function placeOfText(page, text, bare = false) {
     const { view } = page;
     const words = text.trim().toLowerCase().replace(/,/g, "");

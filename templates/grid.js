@@ -46,11 +46,8 @@ export function showChosen(element, chosen) {
     element.setAttribute("aria-selected", String(chosen));
 }
 
-/**
- * Makes the scrolling box with the heads of its columns, and the box of the rows.
- * @param {string} id of what holds the rows
- * @param {HTMLElement[]} heads @param {{kind?: string, row?: string, role?: string}} [classes]
- */
+/** Makes the scrolling box with the heads of its columns, and the box of the rows. @param {string} id of what holds the
+ * rows @param {HTMLElement[]} heads @param {{kind?: string, row?: string, role?: string}} [classes] */
 export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = {}) {
     const scroll = makeBox(role, `scroll list ${kind}`);
     const [head, names, body] = [
@@ -95,11 +92,8 @@ export function showFold({ element, what, fold }, nested, open) {
     else element.setAttribute("aria-expanded", String(open));
 }
 
-/**
- * Lets the arrow keys open and close the active row.
- * @param {HTMLElement} scroll
- * @param {() => {open: boolean, turn: () => void} | null} active null: it does not unfold
- */
+/** Lets the arrow keys open and close the active row. @param {HTMLElement} scroll
+ * @param {() => {open: boolean, turn: () => void} | null} active null: it does not unfold */
 export function foldByArrows(scroll, active) {
     scroll.addEventListener("keydown", (event) => {
         const row = ["ArrowRight", "ArrowLeft"].includes(event.key) ? active() : null;
@@ -118,12 +112,9 @@ export function setName(target, name) {
     target.replaceChildren(make("span", "", place), name.slice(place.length));
 }
 
-/**
- * Writes a row's name, and how many of its bytes are never freed.
+/** Writes a row's name, and how many of its bytes are never freed.
  * @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line @param {string} name @param {string} title
- * @param {number} bytes
- * @param {number | null} never null: that is not what is asked
- */
+ * @param {number} bytes @param {number | null} never null: that is not what is asked */
 export function fillName(line, name, title, bytes, never) {
     const later = never === 0 && bytes > 0;
     setName(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
@@ -145,11 +136,8 @@ export function makeEndHeads() {
     return { heads, setUnit };
 }
 
-/**
- * @param {{a: HTMLElement, b: HTMLElement, delta: HTMLElement}} cells @param {{a: number, b: number}} row
- * @param {(bytes: number) => string} figure
- * @param {string} [nothing] in place of 0
- */
+/** @param {{a: HTMLElement, b: HTMLElement, delta: HTMLElement}} cells @param {{a: number, b: number}} row
+ * @param {(bytes: number) => string} figure @param {string} [nothing] in place of 0 */
 export function fillEnds(cells, { a, b }, figure, nothing) {
     for (const [cell, bytes] of /** @type {[HTMLElement, number][]} */ ([
         [cells.a, a],

@@ -154,11 +154,9 @@ function start() {
     return callsOf({ rows, data, table, heat, curves, state });
 }
 
-/**
- * Calls for scripts and the console.
- * @param {{rows: Batch["rows"], data: Batch["data"], table: ReturnType<typeof createTable>, heat: ReturnType<typeof
- * createHeat>, curves: ReturnType<typeof createCurves>, state: ReturnType<typeof createState>}} index
- */
+/** Calls for scripts and the console. @param {{rows: Batch["rows"], data: Batch["data"], table: ReturnType<typeof
+ * createTable>, heat: ReturnType<typeof createHeat>, curves: ReturnType<typeof createCurves>, state: ReturnType<typeof
+ * createState>}} index */
 function callsOf({ rows, data, table, heat, curves, state }) {
     /** The choice, in the page's words. */
     const view = () => {

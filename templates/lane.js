@@ -17,9 +17,8 @@ const LANE_ROWS_ALL = 10;
 /** @typedef {{phase: number, row: number, from: number, to: number, name: string, text?: string, part?:
  * import("./questions.js").Part}} PhaseMark CSS pixels of the timeline */
 
-/**
- * The phase of a band without one: a part of a step, where the program annotated nothing or two ranges are compared.
- */
+/** The phase of a band without one: a part of a step, where the program annotated nothing or two ranges are
+ * compared. */
 const NO_PHASE = -1;
 
 /** A lane about which nothing is known yet. */
@@ -67,11 +66,9 @@ function partRows(page, shown) {
     return rows;
 }
 
-/**
- * Rows of steps: their events, how far each is shifted, its letter, and the question that gives its parts.
+/** Rows of steps: their events, how far each is shifted, its letter, and the question that gives its parts.
  * @param {Page} page @param {View} shown
- * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]}
- */
+ * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]} */
 function stepRows(page, shown) {
     const ranges = shown === page.view ? comparedRanges(page) : null;
     if (ranges) {
@@ -106,11 +103,8 @@ function findPhaseMarks(page, { view, ratio }) {
     });
 }
 
-/**
- * The parts of a row that lie in the window.
- * @param {Page} page @param {Pane} pane @param {ReturnType<typeof partRows>[0]} range @param {number} row
- * @returns {PhaseMark[]}
- */
+/** The parts of a row that lie in the window. @param {Page} page @param {Pane} pane
+ * @param {ReturnType<typeof partRows>[0]} range @param {number} row @returns {PhaseMark[]} */
 function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
     let parts = ask(pane.view).filter((part) => part.to > from && part.from < to);
     if (ask === askLayers) {
@@ -199,11 +193,8 @@ function placeFold(page, top) {
     fold.style.top = `${gutterOf(page).top + top + 3}px`;
 }
 
-/**
- * The band under a point; if there are several, the one that was drawn last.
- * @param {Page} page @param {{x: number, y: number}} point @param {Pane} [pane] @param {Lane} [ofPane]
- * @returns {PhaseMark | null}
- */
+/** The band under a point; if there are several, the one that was drawn last. @param {Page} page
+ * @param {{x: number, y: number}} point @param {Pane} [pane] @param {Lane} [ofPane] @returns {PhaseMark | null} */
 export function phaseAt(page, { x, y }, pane = plotOf(page), ofPane = laneOf(page)) {
     const { height, inset, marks } = ofPane;
     const row = Math.floor((y - pane.height - inset - 3) / LANE_ROW);

@@ -143,9 +143,8 @@ function patternItems(page) {
     return items;
 }
 
-/**
- * Call sites that the picture shows and the list lacks, because next to nothing of them is alive at the list's moment.
- */
+/** Call sites that the picture shows and the list lacks, because next to nothing of them is alive at the list's
+ * moment. */
 const alsoOf = perPage(() => make("li", "legend-also"));
 
 /** Does a part of the search for them. True: it goes on. @param {Page} page */

@@ -79,12 +79,8 @@ export async function loadModule() {
     return /** @type {ModuleExports} */ (/** @type {unknown} */ (instance.exports));
 }
 
-/**
- * Copies the payload into the module's memory.
- * @param {Session} session
- * @param {string} text base64
- * @param {(done: number) => void} report
- */
+/** Copies the payload into the module's memory. @param {Session} session @param {string} text base64
+ * @param {(done: number) => void} report */
 export async function loadPayload(session, text, report) {
     const nbytes = base64Length(text);
     const place = session.c.reserve(nbytes) >>> 0;

@@ -29,11 +29,8 @@ function pick(page, x, y) {
     return place === 0 ? -1 : view.c.map_pick(at[0], at[1]).block;
 }
 
-/**
- * Chooses a hole, or the allocation that keeps it, both in the map and in the list of holes.
- * @param {Page} page @param {number} event @param {number} block
- * @param {number} [keeper] an allocation
- */
+/** Chooses a hole, or the allocation that keeps it, both in the map and in the list of holes. @param {Page} page
+ * @param {number} event @param {number} block @param {number} [keeper] an allocation */
 export function chooseHole(page, event, block, keeper) {
     const site = keeper === undefined ? 0 : page.view.c.stack_site(page.view.c.allocation(keeper).stack);
     change(page, {

@@ -92,12 +92,9 @@ const SNAPSHOTS_MOST = 200;
 /** The largest distance of a label from its line, in CSS pixels. */
 const MARKER_SHIFT = 160;
 
-/**
- * The middle of a label near x that touches no other label: at x, or beside the label in its way, in the order of the
- * lines. Null: there is no room nearby.
- * @param {{from: number, to: number, x: number}[]} taken @param {number} x @param {number} half
- * @param {number} width of the timeline
- */
+/** The middle of a label near x that touches no other label: at x, or beside the label in its way, in the order of the
+ * lines. Null: there is no room nearby. @param {{from: number, to: number, x: number}[]} taken @param {number} x
+ * @param {number} half @param {number} width of the timeline */
 function markerPlace(taken, x, half, width) {
     const clip = (/** @type {number} */ at) => Math.min(Math.max(at, half), width - half);
     const free = (/** @type {number} */ at) => taken.every((other) => at + half < other.from || at - half > other.to);

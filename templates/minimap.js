@@ -18,11 +18,8 @@ const minimapOf = perPage((page) => ({
 /** CSS pixels around an edge of the brush in which a drag takes hold of it. */
 const GRIP = 7;
 
-/**
- * @param {Page} page @param {Context} context
- * @param {number} top bytes at the upper edge
- * @param {string} color @param {boolean} ofKept
- */
+/** @param {Page} page @param {Context} context @param {number} top bytes at the upper edge @param {string} color
+ * @param {boolean} ofKept */
 function fillCurve(page, context, top, color, ofKept) {
     const { width, height } = minimapOf(page).canvas;
     const whole = wholeRange(page);

@@ -30,8 +30,7 @@ function formatAlike(values) {
     return values.map(text);
 }
 
-/** A line on the bytes that were missing.
- * @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
+/** A line on the bytes that were missing. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
     if (!page.session.facts.has_allocations) return `${formatBytes(size)} requested, by the log`;
@@ -123,11 +122,8 @@ function holders(page, oom, { lacking_bytes, unused_bytes }) {
 /** Advice that the card's table and first sentence contain already. */
 const SAID_ABOVE = ["memory_in_use", "nothing_in_use", "not_in_one_piece"];
 
-/**
- * The report's advice, which the page carries, because only its writer could ask the model.
- * @param {Page} page
- * @param {number} index of the event
- */
+/** The report's advice, which the page carries, because only its writer could ask the model. @param {Page} page
+ * @param {number} index of the event */
 function follows(page, index) {
     const { meta, session, view } = page;
     const all =

@@ -49,11 +49,8 @@ export function outlineRequest(page) {
     return { outline_from: from, outline_to: to, outline_shift: from - axisOfEvent(page, ranges.a.from) };
 }
 
-/**
- * Draws B's totals in A's place, and names the highest moment of both.
- * @param {Page} page @param {Context} context
- * @param {boolean} line the outline itself is not drawn yet
- */
+/** Draws B's totals in A's place, and names the highest moment of both. @param {Page} page @param {Context} context
+ * @param {boolean} line the outline itself is not drawn yet */
 export function drawOutline(page, context, line) {
     const { kept, view } = page;
     const plot = plotOf(page);

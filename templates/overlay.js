@@ -121,11 +121,9 @@ export function rangeText(page, range, shown = page.view) {
     return dotted(formatPlural(end - first, "event"), time, `highest ${formatBytes(peak)}`);
 }
 
-/**
- * Draws the failed requests in the window, dashed, on the live memory: the last ones that have room.
- * @param {Page} page @param {Context} context @param {Pane} pane
- * @param {boolean} [named] boxes that stand in the timeline are drawn already
- */
+/** Draws the failed requests in the window, dashed, on the live memory: the last ones that have room.
+ * @param {Page} page @param {Context} context @param {Pane} pane @param {boolean} [named] boxes that stand in the
+ * timeline are drawn already */
 function drawGhosts(page, context, pane, named = false) {
     for (const { left, top, bottom, size } of visibleGhosts(page, pane)) {
         if (!named || left > pane.width) drawGhost(context, pane, left, top, bottom);
@@ -193,11 +191,8 @@ function drawPlanned(page, context, pane) {
     haloText(page, context, texts[fits ? 0 : 1], 8, y + 14);
 }
 
-/**
- * Draws a text with a halo, so that it can be read on anything.
- * @param {Page} page @param {Context} context @param {string} text @param {number} x
- * @param {number} y its base line
- */
+/** Draws a text with a halo, so that it can be read on anything. @param {Page} page @param {Context} context
+ * @param {string} text @param {number} x @param {number} y its base line */
 function haloText(page, context, text, x, y) {
     pen(context, {
         textAlign: "left",
@@ -299,11 +294,8 @@ export function drawHeld(page, context, pane) {
     context.lineWidth = 1 / pane.ratio;
 }
 
-/**
- * Draws a picture's marks over a stack that already has its range, marks and outlines.
- * @param {Page} page @param {Context} context @param {Pane} pane
- * @param {boolean} inside whether anything is written in the plot
- */
+/** Draws a picture's marks over a stack that already has its range, marks and outlines. @param {Page} page
+ * @param {Context} context @param {Pane} pane @param {boolean} inside whether anything is written in the plot */
 export function drawOverPicture(page, context, pane, inside) {
     const GUTTER = gutterOf(page);
     if (!inside) {

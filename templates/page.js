@@ -279,12 +279,9 @@ function* namePeaks(page) {
     }
 }
 
-/**
- * Shows a recording in the page's elements. Everything that belongs to it is made here, from the page alone.
- * @param {Page} page
- * @param {() => void} changed something that the address shows
- * @param {(parts: number) => void} [drawn]
- */
+/** Shows a recording in the page's elements. Everything that belongs to it is made here, from the page alone.
+ * @param {Page} page @param {() => void} changed something that the address shows
+ * @param {(parts: number) => void} [drawn] */
 export function openPage(page, changed, drawn) {
     const { meta } = page;
     startState(

@@ -17,13 +17,9 @@ export function cutText(context, text, width) {
 /** A cut name in a box keeps at least so many letters. */
 const NAME_LEAST = 12;
 
-/**
- * The text of a name in a box: the whole name, otherwise the first shorter one that fits, otherwise a large part of its
- * beginning. "": there is neither text nor box, as in the PNG.
- * @param {Context} context
- * @param {string[]} names the whole and shorter ones
- * @param {number} room
- */
+/** The text of a name in a box: the whole name, otherwise the first shorter one that fits, otherwise a large part of
+ * its beginning. "": there is neither text nor box, as in the PNG. @param {Context} context @param {string[]} names the
+ * whole and shorter ones @param {number} room */
 export function boxText(context, names, room) {
     if (room < 8) return "";
     const fits = names.find((name) => context.measureText(name).width <= room);
@@ -58,12 +54,9 @@ export function context2d(/** @type {HTMLCanvasElement} */ canvas) {
 /** Sets how a canvas draws, before what it draws. @param {Context} context @param {Partial<Context>} style */
 export const pen = (context, style) => Object.assign(context, style);
 
-/**
- * Clears a canvas and scales it so that 1 is a CSS pixel and (0, 0) lies at this distance from its corner.
- * @param {HTMLCanvasElement} canvas
- * @param {number} ratio device pixels per CSS pixel
- * @param {{left: number, top: number}} corner
- */
+/** Clears a canvas and scales it so that 1 is a CSS pixel and (0, 0) lies at this distance from its corner.
+ * @param {HTMLCanvasElement} canvas @param {number} ratio device pixels per CSS pixel
+ * @param {{left: number, top: number}} corner */
 export function clearCanvas(canvas, ratio, { left, top }) {
     const context = context2d(canvas);
     context.setTransform(1, 0, 0, 1, 0, 0);
@@ -107,11 +100,8 @@ export function tickUnit(step, highest) {
     return 0;
 }
 
-/**
- * The shape below a curve of equally wide columns, as a clip-path.
- * @param {Float64Array} curve
- * @param {number} most what the upper edge stands for
- */
+/** The shape below a curve of equally wide columns, as a clip-path. @param {Float64Array} curve @param {number} most
+ * what the upper edge stands for */
 export function curveShape(curve, most) {
     const percent = (/** @type {number} */ column) => ((column * 100) / curve.length).toFixed(1);
     const points = Array.from(curve, (bytes, x) => {

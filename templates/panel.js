@@ -62,11 +62,9 @@ export const panelOf = perPage((page) => ({
  * nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed */
 /** @typedef {{groups: Held, live: number, title: string, text: string, about: About, lasting?:
  * Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
-/**
- * @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry,
+/** @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry,
  * rows: (number | ListEntry)[] | null}} ListContent rows: those in sight, of the list by number, and call sites below
- * them; null: the list's alone
- */
+ * them; null: the list's alone */
 
 function makeRow() {
     const [spark, bar] = [make("i", "spark"), make("i", "bar")];
@@ -115,12 +113,8 @@ function openIds(/** @type {Page} */ page) {
     return open.ids;
 }
 
-/**
- * Call sites of a row.
- * @param {Page} page @param {ListEntry} group @param {About} about
- * @param {boolean} lasting whether it is asked what is never freed
- * @returns {ListEntry[]}
- */
+/** Call sites of a row. @param {Page} page @param {ListEntry} group @param {About} about @param {boolean} lasting
+ * whether it is asked what is never freed @returns {ListEntry[]} */
 function sitesBelow(page, { focus }, about, lasting) {
     const ask = (/** @type {About} */ of) =>
         askSums(page.view, SLOTS.below, of, "site", { by: focus.by, key: focus.id });
@@ -273,11 +267,8 @@ function rangeContent(page, { first, end }) {
     return { groups, live: groups.bytes, about, title: "In the selection", text, lasting };
 }
 
-/**
- * The list's contents: the state at a moment, or the events of the selected range.
- * @param {Page} page @param {number} moment
- * @returns {ListSummary}
- */
+/** The list's contents: the state at a moment, or the events of the selected range. @param {Page} page
+ * @param {number} moment @returns {ListSummary} */
 function makeContent(page, moment) {
     const { state, view } = page;
     const range = state.range ? rangeEvents(page, state.range) : null;
@@ -296,11 +287,8 @@ function makeContent(page, moment) {
     return { groups, live, about: { at }, title, text };
 }
 
-/**
- * The contents, made again only if something that they depend on has changed.
- * @param {Page} page @param {number} moment
- * @returns {ListContent}
- */
+/** The contents, made again only if something that they depend on has changed. @param {Page} page
+ * @param {number} moment @returns {ListContent} */
 function listContent(page, moment) {
     const { kept, state, view } = page;
     const panel = panelOf(page);

@@ -49,11 +49,8 @@ export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_mi
 /** The best saving of a change. A set that serves counts as one that saves. @param {Row & Partial<Change>} row */
 const saves = (row) => Math.max(row.saves_peak_bytes ?? 1, row.saves_reserved_bytes ?? 0);
 
-/**
- * Rows that are served come first, bounds last; then by effort, then in the listed order.
- * @param {DevicePlan} plan
- * @returns {Row[]}
- */
+/** Rows that are served come first, bounds last; then by effort, then in the listed order. @param {DevicePlan} plan
+ * @returns {Row[]} */
 export function planRows({ plans, changes }) {
     const listed = new Set(changes.map(({ id }) => id));
     const sets = plans

@@ -252,11 +252,8 @@ export function drawForPicture(page, pane, lane, found, scale, inside) {
 
 /* ---- axes ---- */
 
-/**
- * The label of a moment in seconds (in short runs milliseconds).
- * @param {number} us @param {number} step
- * @param {number} unit microseconds
- */
+/** The label of a moment in seconds (in short runs milliseconds). @param {number} us @param {number} step
+ * @param {number} unit microseconds */
 function timeLabel(us, step, unit) {
     return (us / unit).toLocaleString("en-US", {
         minimumFractionDigits: decimalsOf(step / unit, 6),

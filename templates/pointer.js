@@ -23,11 +23,8 @@ import {
 import { bottomBytes, fitWindow, panWindow, setBytes, setWindow, topBytes, zoomBytes, zoomWindow } from "./window.js";
 
 const handsOf = perPage(() => ({
-    /**
-     * The current drag on the timeline. @type {{x: number, y: number, from: number, to: number, bottom: number, top:
-     * number, range: boolean,
-     * moved: boolean} | null}
-     */
+    /** The current drag on the timeline. @type {{x: number, y: number, from: number, to: number, bottom: number, top:
+     * number, range: boolean, moved: boolean} | null} */
     drag: null,
     /** The pins before each of the last two clicks: a double click consists of both and must only fit.
      * @type {Pick<PageState, "moment" | "selected" | "focus">[]} */

@@ -23,11 +23,8 @@ export function litNow(page) {
     return { ids: Array.from(new Uint32Array(view.module.memory.buffer, place, ids)), count, bytes, event };
 }
 
-/**
- * Shows a view; the strip says `text` if no set is lit.
- * @param {Page} page @param {HTMLElement} button @param {string} text @param {() => void} show
- * @param {number} [site] whose row a comparison has first
- */
+/** Shows a view; the strip says `text` if no set is lit. @param {Page} page @param {HTMLElement} button
+ * @param {string} text @param {() => void} show @param {number} [site] whose row a comparison has first */
 export function prove(page, button, text, show, site = 0) {
     const shown = shownOf(page);
     shown.proof = { back: shown.proof?.back ?? hashOfState(page), button, text, site };

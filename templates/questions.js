@@ -7,10 +7,8 @@ import { valueText } from "./calls.js";
 /** @typedef {record_sums & {by: number, row: (i: number) => SumRow, rows: () => SumRow[], name: (i: number) => string}}
  * Sums */
 
-/**
- * The slots of a view, each of which keeps one answer: of the list, of both ends of a comparison, of what is read at
- * once, of call sites below a row, and of both ends of a question beside the comparison.
- */
+/** The slots of a view, each of which keeps one answer: of the list, of both ends of a comparison, of what is read at
+ * once, of call sites below a row, and of both ends of a question beside the comparison. */
 export const SLOTS = { list: 0, ends: [1, 2], once: 3, below: 4, beside: [5, 6] };
 
 /** Groupings in the module's order (enum compare_by). */
@@ -79,12 +77,9 @@ function groupingOf(/** @type {string} */ by) {
 
 /** @typedef {{by: string, key: number}} Within one group */
 
-/**
- * Groups by falling bytes. They are kept in a slot of the view until the slot is asked for others.
- * @param {View} view @param {number} slot @param {About} about @param {string} by
- * @param {Within | null} [within] of one group only
- * @returns {Sums}
- */
+/** Groups by falling bytes. They are kept in a slot of the view until the slot is asked for others. @param {View} view
+ * @param {number} slot @param {About} about @param {string} by @param {Within | null} [within] of one group only
+ * @returns {Sums} */
 export function askSums(view, slot, about, by, within = null) {
     const { what, from, to } = extentOf(view, about);
     const grouping = groupingOf(by);
@@ -157,11 +152,8 @@ export function askTree(view, about, direction, before = null, through = 0, with
     return count;
 }
 
-/**
- * The name of a tree's node; in a tree of places it depends on the level: file, function, line.
- * @param {View} view @param {string} direction @param {number} frame
- * @param {number} level 0: below the root
- */
+/** The name of a tree's node; in a tree of places it depends on the level: file, function, line. @param {View} view
+ * @param {string} direction @param {number} frame @param {number} level 0: below the root */
 export function nodeName(view, direction, frame, level) {
     if (direction === "places" && level === 0) return groupName(view, GROUPINGS.indexOf("file"), frame);
     const name = direction === "places" && level === 1 && frame && view.session.frame(frame).name;

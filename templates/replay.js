@@ -30,12 +30,8 @@ function replaySome(page, device) {
     }
 }
 
-/**
- * Replays for the sizes of blocks and the largest free block: at once if that is quick, otherwise beginning when the
- * frame is drawn.
- * @param {Page} page
- * @param {number} [most] events
- */
+/** Replays for the sizes of blocks and the largest free block: at once if that is quick, otherwise beginning when the
+ * frame is drawn. @param {Page} page @param {number} [most] events */
 export function replayOnce(page, most = REPLAYED_EVENTS) {
     const { state, view } = page;
     const replayed = replayedOf(page);

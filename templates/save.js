@@ -2,11 +2,8 @@
 import { baseName, make, makeButton, setAll, setText } from "./text.js";
 import { nextTurn } from "./turns.js";
 
-/**
- * Offers a file for saving.
- * @param {Page} page @param {Blob} blob @param {string} ending
- * @param {string} [detail] after the recording's name
- */
+/** Offers a file for saving. @param {Page} page @param {Blob} blob @param {string} ending @param {string} [detail]
+ * after the recording's name */
 export function saveBlob(page, blob, ending, detail = "") {
     const base = baseName(String(page.meta.file || "strata")).replace(/\.(gz|pickle|pkl|json|html)$/gi, "");
     const name = base.replace(/[^\w.+-]+/g, "_") || "strata";

@@ -171,11 +171,8 @@ function frameOf(page, name) {
     throw new RangeError(`There is no frame ${valueText(name)}.`);
 }
 
-/**
- * The subject of a question: a moment (by default the peak) or a range.
- * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question
- * @returns {About}
- */
+/** The subject of a question: a moment (by default the peak) or a range.
+ * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question @returns {About} */
 const aboutOf = ({ at = "peak", from, to, what }) =>
     from !== undefined && to !== undefined ? { from, to, what } : { at };
 

@@ -35,13 +35,9 @@ export function readRecord(module, fields, place, call) {
     return record;
 }
 
-/**
- * Binds the calls of a kind of handle to one. WebAssembly returns 32-bit numbers as signed ones, so results that the
- * list of calls marks as a place or a count are made unsigned here.
- * @param {ModuleExports} module @param {"session_" | "view_"} kind
- * @param {Record<string, string>} rows what fills a record
- * @param {number} handle
- */
+/** Binds the calls of a kind of handle to one. WebAssembly returns 32-bit numbers as signed ones, so results that the
+ * list of calls marks as a place or a count are made unsigned here. @param {ModuleExports} module
+ * @param {"session_" | "view_"} kind @param {Record<string, string>} rows what fills a record @param {number} handle */
 export function bindCalls(module, kind, rows, handle) {
     /** @type {Record<string, (...numbers: number[]) => unknown>} */
     const bound = {};
@@ -286,11 +282,8 @@ export class View {
         return { allocation: allocation < 0 ? null : allocation, event };
     }
 
-    /**
-     * The bands of the lane in the last drawing.
-     * @param {boolean} internal @param {number} rows
-     * @returns {record_phase_mark[]}
-     */
+    /** The bands of the lane in the last drawing. @param {boolean} internal @param {number} rows
+     * @returns {record_phase_mark[]} */
     phaseMarks(internal, rows) {
         const count = this.c.phase_marks(internal ? 1 : 0, rows) >>> 0;
         if (count === 0) return [];
@@ -352,12 +345,8 @@ export class View {
         return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
     }
 
-    /**
-     * Groups the answer to a question about the events [from, to).
-     * @param {number} from @param {number} to
-     * @param {number} what as the module counts it
-     * @param {GroupBy} by
-     */
+    /** Groups the answer to a question about the events [from, to). @param {number} from @param {number} to
+     * @param {number} what as the module counts it @param {GroupBy} by */
     rangeGroups(from, to, what, by) {
         return this.hold(this.c.range_groups(from, to, what, GROUP_BYS.indexOf(by)) >>> 0);
     }

@@ -16,10 +16,8 @@ import { createWhy } from "./why.js";
 /** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () =>
  * boolean}} SideView */
 
-/**
- * Its name is the palette's.
- * @typedef {[id: string, create: (page: Page, box: HTMLElement) => SideView, name: string]} Registered
- */
+/** Its name is the palette's. @typedef {[id: string, create: (page: Page, box: HTMLElement) => SideView, name: string]}
+ * Registered */
 
 /** @type {Registered[]} */
 const REGISTRY = [
@@ -125,11 +123,8 @@ export function openTab(page, nth) {
     if (shownTabs(page).includes(id)) openView(page, tabIdOf(shown) === id ? shown : id);
 }
 
-/**
- * The commands that open each view, in the order of the tabs. A form of Who has no key of its own.
- * @param {Page} page
- * @returns {import("./palette.js").Command[]}
- */
+/** The commands that open each view, in the order of the tabs. A form of Who has no key of its own. @param {Page} page
+ * @returns {import("./palette.js").Command[]} */
 export function viewCommands(page) {
     const names = new Map([...page.first, ...REGISTRY].map(([id, , name]) => [id, name]));
     const tabs = tabsOf(page);

@@ -2,11 +2,9 @@
 import { clearCanvas, lineScale, pen, sizeCanvas, themeColor, tickUnit } from "./paint.js";
 import { BYTE_UNITS, decimalsOf, make, setAll } from "./text.js";
 
-/**
- * @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null,
+/** @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null,
  * at: {x: number, y: number}) => void, choose: (event: number, allocation: number | null) => void, fit: () => void}}
- * Hands actions of the mouse
- */
+ * Hands actions of the mouse */
 
 /** Formats by decimals: making a format takes longer than drawing the labels of an axis. */
 const TICK_FORMATS = [0, 1, 2, 3].map(

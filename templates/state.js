@@ -182,22 +182,16 @@ const newKept = () => ({
     error: "",
     /** Resolves when the filter is done. @type {Promise<void>} */
     done: Promise.resolve(),
-    /**
-     * Top of the y axis, if what the filter leaves would fill less than a third of the whole run's; 0: the whole run's.
-     */
+    /** Top of the y axis, if what the filter leaves would fill less than a third of the whole run's; 0: the whole
+     * run's. */
     top: 0,
 });
 
 /** @typedef {{views: View[], whole: (page: Page) => {from: number, to: number}, top: number}} Beside what a page has in
  * common with one beside it: both views, how far both reach, in its own events, and the top of their axis of bytes */
 
-/**
- * Makes a shown recording. Every function that shows a part of it takes this as its first argument. A document may have
- * several.
- * @param {View} view
- * @param {string} suffix of the ids of its elements
- * @param {Beside | null} beside
- */
+/** Makes a shown recording. Every function that shows a part of it takes this as its first argument. A document may
+ * have several. @param {View} view @param {string} suffix of the ids of its elements @param {Beside | null} beside */
 export function createPage(view, suffix, beside) {
     return {
         session: view.session,
@@ -468,11 +462,8 @@ function eventFrom(page, position, shown) {
     return before < 0 ? Math.min(0, Math.ceil(eventOfUs(page, us, shown))) : before + 1;
 }
 
-/**
- * Events of a range along the axis: [first, end).
- * @param {Page} page @param {{from: number, to: number}} range
- * @param {View} [shown] whose events
- */
+/** Events of a range along the axis: [first, end). @param {Page} page @param {{from: number, to: number}} range
+ * @param {View} [shown] whose events */
 export function rangeEvents(page, range, shown = page.view) {
     const first = Math.max(-1, eventFrom(page, range.from, shown));
     return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(page, range.to, shown))) };

@@ -111,11 +111,8 @@ export const frameText = ({ file, line, name }) => `${file}${line ? `:${line}` :
 /** 0xRRGGBB as a CSS colour. @param {number} rgb */
 export const cssColor = (rgb) => `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
 
-/**
- * The stripes of a call site that is the second with its colour, as raster_texture of render/raster/raster.h draws
- * them: the first two.
- * @param {number} value 0xRRGGBB, and above it 1 where it has some
- */
+/** The stripes of a call site that is the second with its colour, as raster_texture of render/raster/raster.h draws
+ * them: the first two. @param {number} value 0xRRGGBB, and above it 1 where it has some */
 export const stripesOf = (value) => (value >>> 24 ? [4, 10].map((from) => ({ ink: "#fff6", wide: 2, from })) : []);
 
 /** A call site's colour as a background. @param {number} value 0xRRGGBB, and above it the texture */
@@ -202,11 +199,9 @@ export function consume(event) {
     event.stopPropagation();
 }
 
-/**
- * Fills a box with buttons of which one is pressed. Returns a function that presses one.
- * @param {HTMLElement} box @param {[key: string, text: string][]} choices @param {(key: string) => void} act
- * @param {(key: string) => string} [idOf] the buttons' ids
- */
+/** Fills a box with buttons of which one is pressed. Returns a function that presses one. @param {HTMLElement} box
+ * @param {[key: string, text: string][]} choices @param {(key: string) => void} act
+ * @param {(key: string) => string} [idOf] the buttons' ids */
 export function makeChoices(box, choices, act, idOf) {
     const buttons = choices.map(([key, text]) =>
         makeButton("", text, () => act(key), { "data-choice": key, id: idOf?.(key) }),

@@ -33,11 +33,8 @@ function changeColor(page, bytes, before) {
     );
 }
 
-/**
- * The highlight of a node; a function with several lines has none.
- * @param {Page} page @param {number} frame @param {number} level
- * @returns {Focus | null}
- */
+/** The highlight of a node; a function with several lines has none. @param {Page} page @param {number} frame
+ * @param {number} level @returns {Focus | null} */
 export function focusOf(page, frame, level) {
     if (page.state.treeDirection !== "places") return { by: "frame", id: frame };
     return level === 0 ? { by: "file", id: frame } : level === 2 ? { by: "site", id: frame } : null;
@@ -46,11 +43,8 @@ export function focusOf(page, frame, level) {
 /** @param {Tree} tree @param {number} index */
 export const node = (tree, index) => (tree.nodes[index] ??= tree.view.c.node(index));
 
-/**
- * The boxes of the planted tree that are wide enough to be seen.
- * @param {Tree} tree @param {string} direction
- * @returns {IcicleBox[]}
- */
+/** The boxes of the planted tree that are wide enough to be seen. @param {Tree} tree @param {string} direction
+ * @returns {IcicleBox[]} */
 export function boxesOf(tree, direction) {
     const whole = node(tree, 0).bytes;
     /** @type {IcicleBox[]} */

@@ -18,12 +18,9 @@ function wayFrom(node, index) {
     return frames;
 }
 
-/**
- * The innermost frame that explains nearly all small rows but not the large ones too, as the program's entry does.
- * @param {(index: number) => record_node} node @param {number[]} small
- * @param {number[]} large siblings of them
- * @returns {{frame: number, small: number[]} | null} null: there is none
- */
+/** The innermost frame that explains nearly all small rows but not the large ones too, as the program's entry does.
+ * @param {(index: number) => record_node} node @param {number[]} small @param {number[]} large siblings of them
+ * @returns {{frame: number, small: number[]} | null} null : there is none */
 export function commonFrame(node, small, large) {
     /** @type {Map<number, {bytes: number, place: number, small: number[]}>} */
     const through = new Map();

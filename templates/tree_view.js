@@ -267,11 +267,8 @@ function goBack(/** @type {Page} */ page) {
     change(page, { treeFrom: 0 });
 }
 
-/**
- * The view's elements, and their contents.
- * @param {Page} page @param {HTMLElement} box
- * @param {{fill: (line: TreeLine, index: number) => void, choose: (index: number) => void, search: () => void}} use
- */
+/** The view's elements, and their contents. @param {Page} page @param {HTMLElement} box @param {{fill: (line: TreeLine,
+ * index: number) => void, choose: (index: number) => void, search: () => void}} use */
 function makeTree(page, box, use) {
     const { state } = page;
     const title = make("h2", "", "");

@@ -6,9 +6,8 @@ export const STEPS_MS = 12;
 /** What concerns each of so many allocations is done at once; of more, in turns with the browser. */
 export const AT_ONCE = 200000;
 
-/**
- * Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden tabs.
- */
+/** Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden
+ * tabs. */
 export const nextTurn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** Gives the browser a turn if the last one is longer ago than steps may take. @returns {() => Promise<void>} */

@@ -40,11 +40,8 @@ function bytesAtEnds(page, { kind }, index, ends) {
     return askAll(page, (all) => ends.map((at) => gradients(all, at)));
 }
 
-/**
- * The steps of a finding; for a leak, up to the moment that its card is about.
- * @param {Page} page @param {PageFinding} finding
- * @returns {{name: string, to: number}[]}
- */
+/** The steps of a finding; for a leak, up to the moment that its card is about. @param {Page} page
+ * @param {PageFinding} finding @returns {{name: string, to: number}[]} */
 function barSteps(page, { kind, at_event: at }) {
     const steps = askSteps(page.view);
     if (kind !== "leak") return steps;
@@ -299,11 +296,8 @@ function checkList(/** @type {Page} */ page) {
     return list;
 }
 
-/**
- * Says what was judged and what could not be, as in the report: nothing reassures about the rest.
- * @param {Page} page
- * @param {number} count of findings
- */
+/** Says what was judged and what could not be, as in the report: nothing reassures about the rest. @param {Page} page
+ * @param {number} count of findings */
 function judgedFoot(page, count) {
     const foot = make("div", count === 0 ? "why-foot alone" : "why-foot");
     const list = checkList(page);

@@ -95,12 +95,8 @@ export function setBytes(page, bottom, top) {
     change(page, { bottom: least, top: range >= most ? 0 : Math.round(least + range) });
 }
 
-/**
- * `v`: shows the bytes up to the highest moment of the window, as a PNG of it does (from 0 up, if the window has
- * heights of its own), or all bytes again.
- * @param {Page} page
- * @param {number} columns of the picture
- */
+/** `v`: shows the bytes up to the highest moment of the window, as a PNG of it does (from 0 up, if the window has
+ * heights of its own), or all bytes again. @param {Page} page @param {number} columns of the picture */
 export function fitBytes(page, columns) {
     const { kept, state, view } = page;
     const first = Math.max(-1, Math.floor(eventOfAxis(page, state.from)));

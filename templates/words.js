@@ -70,11 +70,8 @@ export class Matcher {
         this.worker = null;
     }
 
-    /**
-     * Finds the texts that an expression matches. A later request replaces one that still runs.
-     * @param {string} source @param {string} flags
-     * @returns {Promise<Hits>}
-     */
+    /** Finds the texts that an expression matches. A later request replaces one that still runs. @param {string} source
+     * @param {string} flags @returns {Promise<Hits>} */
     match(source, flags) {
         this.cancel();
         return new Promise((resolve, reject) => {
@@ -120,8 +117,7 @@ function writeWords(view, slot, text) {
     return bytes;
 }
 
-/** The fault of the words, as a sentence; "": none.
- * @param {View} view @param {number} slot @param {string} text */
+/** The fault of the words, as a sentence; "": none. @param {View} view @param {number} slot @param {string} text */
 function wordsError(view, slot, text) {
     const bytes = writeWords(view, slot, text);
     const { wrong, from, until, what, nbytes } = view.c.parse(slot);

@@ -78,11 +78,8 @@ export function placeTip(tip, text, x, y, width) {
     tip.style.top = `${y + 14}px`;
 }
 
-/**
- * @param {HTMLElement} target @param {HTMLElement} tip
- * @param {{find: (x: number, y: number) => number, tell: (index: number, x: number, y: number) => string, hover:
- * (index: number) => void, choose: (index: number) => void}} use
- */
+/** @param {HTMLElement} target @param {HTMLElement} tip @param {{find: (x: number, y: number) => number, tell: (index:
+ * number, x: number, y: number) => string, hover: (index: number) => void, choose: (index: number) => void}} use */
 export function watchPointer(target, tip, use) {
     const at = (/** @type {MouseEvent} */ event) => {
         const box = target.getBoundingClientRect();

@@ -79,11 +79,8 @@ function axesOf(batch) {
     return axes;
 }
 
-/**
- * Finds the live bytes of a cohort's recordings, column by column.
- * @param {Batch} batch @param {Cohort} cohort @param {Axis} axis
- * @returns {Band}
- */
+/** Finds the live bytes of a cohort's recordings, column by column. @param {Batch} batch @param {Cohort} cohort
+ * @param {Axis} axis @returns {Band} */
 function bandOf(batch, cohort, axis) {
     const n = cohort.rows.length;
     const values = new Uint16Array(n * COLUMNS);

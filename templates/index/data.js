@@ -87,11 +87,8 @@ export function groupBy(all, keyOf) {
     return groups;
 }
 
-/**
- * Cohorts of recordings that run the same program, the largest first; copies belong to none.
- * @param {Row[]} rows
- * @returns {Cohort[]}
- */
+/** Cohorts of recordings that run the same program, the largest first; copies belong to none. @param {Row[]} rows
+ * @returns {Cohort[]} */
 function cohortsOf(rows) {
     const own = [...rows.keys()].filter((i) => rows[i].copy_of === null);
     return [...groupBy(own, (i) => rows[i].cohort).values()]
@@ -120,11 +117,8 @@ function shorten(value) {
     }
 }
 
-/**
- * Reads the writer's data, whose texts come from files that anybody may have written.
- * @param {string} text
- * @returns {Data}
- */
+/** Reads the writer's data, whose texts come from files that anybody may have written. @param {string} text
+ * @returns {Data} */
 export function readData(text) {
     const data = JSON.parse(text);
     shorten(data);

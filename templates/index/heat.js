@@ -51,11 +51,8 @@ function lineMeasure(batch, line) {
     return line;
 }
 
-/**
- * The lines of a figure. If two files are in one place, the one further from the others counts.
- * @param {Batch} batch @param {ReturnType<typeof columnsOf>} columns @param {string} figure
- * @returns {Line[]}
- */
+/** The lines of a figure. If two files are in one place, the one further from the others counts. @param {Batch} batch
+ * @param {ReturnType<typeof columnsOf>} columns @param {string} figure @returns {Line[]} */
 function linesOf(batch, columns, figure) {
     const { rows } = batch;
     const { value, perStep } = FIGURES[figure];

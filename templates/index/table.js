@@ -26,11 +26,8 @@ const makeCell = (text, className = "") =>
 /** The largest size of all rows. @param {Row[]} rows @param {(row: Row) => number} value */
 const largest = (rows, value) => rows.reduce((most, row) => Math.max(most, Math.abs(value(row))), 0);
 
-/**
- * The columns. Missing numbers come last, whichever way the list is sorted.
- * @param {Batch} batch
- * @returns {Record<string, Column>}
- */
+/** The columns. Missing numbers come last, whichever way the list is sorted. @param {Batch} batch
+ * @returns {Record<string, Column>} */
 function columnsOf({ rows, cohorts, cohortOf }) {
     const growth = (/** @type {Row} */ row) => (row.steps >= 3 ? row.growth_bytes : null);
     const most = largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes));
@@ -38,12 +35,8 @@ function columnsOf({ rows, cohorts, cohortOf }) {
     const [figures, changes] = [tableFigures(most), tableFigures(mostGrown, true)];
     const number = (/** @type {Row} */ row, /** @type {string} */ name) =>
         row.odd.includes(name) ? "number far" : "number";
-    /**
-     * A column; one that no recording needs is left out.
-     * @param {string} title @param {string} width @param {Column["value"]} value @param {boolean} [has]
-     * @param {string} [kind] of its cells
-     * @returns {Column}
-     */
+    /** A column; one that no recording needs is left out. @param {string} title @param {string} width
+     * @param {Column["value"]} value @param {boolean} [has] @param {string} [kind] of its cells @returns {Column} */
     const column = (title, width, value, has = true, kind = "number") => ({
         title,
         width,
@@ -175,11 +168,8 @@ function fillLine(/** @type {Table} */ table, /** @type {Line} */ line, /** @typ
     line.element.replaceChildren(...cells, makeSpark(batch, index), file, makeLinks(batch, row, index));
 }
 
-/**
- * @param {Batch} batch
- * @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string, falling: boolean) =>
- * void}} use
- */
+/** @param {Batch} batch @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string,
+ * falling: boolean) => void}} use */
 export function createTable(batch, use) {
     const table = makeTable(batch);
     const { columns, keys } = table;

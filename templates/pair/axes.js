@@ -14,11 +14,8 @@ const ANNOTATIONS_MOST = 20000;
 
 /** @typedef {{name: string, from: number, to: number}} Stretch events [from, to) of something with a name */
 
-/**
- * The program's annotations, each with the number of earlier ones that have its name.
- * @param {View} view
- * @returns {Stretch[]}
- */
+/** The program's annotations, each with the number of earlier ones that have its name. @param {View} view
+ * @returns {Stretch[]} */
 function annotationsOf(view) {
     /** @type {Map<string, number>} */
     const seen = new Map();
@@ -43,11 +40,8 @@ export function annotationsLeftOut(a, b) {
     return most > ANNOTATIONS_MOST ? [`By annotation: ${part}; later events are paired by number.`] : [];
 }
 
-/**
- * Pairs begins and ends of the stretches that both have, in the order of both.
- * @param {Stretch[]} ofA @param {Stretch[]} ofB
- * @returns {{anchors: Anchor[], count: number}}
- */
+/** Pairs begins and ends of the stretches that both have, in the order of both. @param {Stretch[]} ofA
+ * @param {Stretch[]} ofB @returns {{anchors: Anchor[], count: number}} */
 function anchorsOf(ofA, ofB) {
     const others = new Map(ofB.map((one) => [one.name, one]));
     /** @type {Anchor[]} */
@@ -69,11 +63,8 @@ function anchorsOf(ofA, ofB) {
     return { anchors, count: anchors.length > 1 ? count : 0 };
 }
 
-/**
- * Aligns by what is asked for, or by the next of ALIGNMENTS that both recordings allow.
- * @param {View} a @param {View} b @param {string} by
- * @returns {Alignment}
- */
+/** Aligns by what is asked for, or by the next of ALIGNMENTS that both recordings allow. @param {View} a
+ * @param {View} b @param {string} by @returns {Alignment} */
 export function align(a, b, by) {
     for (const way of ALIGNMENTS.slice(0, 2)) {
         if (ALIGNMENTS.indexOf(by) > ALIGNMENTS.indexOf(way)) continue;
@@ -85,12 +76,8 @@ export function align(a, b, by) {
     return { anchors: [[a.facts.peak_event, b.facts.peak_event]], count: 0, by: "peak" };
 }
 
-/**
- * The place of an event of one side in the other. Before the first pair and after the last one, one event belongs to
- * one event.
- * @param {Anchor[]} anchors @param {number} event
- * @param {0 | 1} from 0: of A, 1: of B
- */
+/** The place of an event of one side in the other. Before the first pair and after the last one, one event belongs to
+ * one event. @param {Anchor[]} anchors @param {number} event @param {0 | 1} from 0: of A, 1: of B */
 export function belongs(anchors, event, from) {
     const to = 1 - from;
     let [low, high] = [0, anchors.length - 1];

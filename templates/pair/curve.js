@@ -60,11 +60,8 @@ export function createCurve(/** @type {View} */ a, /** @type {View} */ b, /** @t
     return {
         box,
         measure,
-        /**
-         * @param {Span} window of A's events
-         * @param {import("./axes.js").Anchor[]} anchors @param {boolean} kept @param {number | null} cursor
-         * @param {boolean} pixels
-         */
+        /** @param {Span} window of A's events @param {import("./axes.js").Anchor[]} anchors @param {boolean} kept
+         * @param {number | null} cursor @param {boolean} pixels */
         draw(window, anchors, kept, cursor, pixels) {
             shown = window;
             if (pixels) {

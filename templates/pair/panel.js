@@ -109,11 +109,8 @@ function makeCauses(/** @type {Pair} */ pair) {
     return { box, draw };
 }
 
-/**
- * Makes the calls, of which others can be shown below; the way down to where the difference divides is open.
- * @param {Pair} pair
- * @returns {Generator<undefined, Calls>}
- */
+/** Makes the calls, of which others can be shown below; the way down to where the difference divides is open.
+ * @param {Pair} pair @returns {Generator<undefined, Calls>} */
 function* makeCalls(pair) {
     const pairs = makePairs(...pair.ends(), pair.renames);
     /** @type {Set<Call>} */

@@ -5,13 +5,10 @@ import { askSums, SLOTS } from "../questions.js";
 /** @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number,
  * b_count: number, match?: string}} FigureRow */
 /** @typedef {{file: string, fingerprint: string, device: number, event: number}} FigureSide */
-/**
- * @typedef {{a: FigureSide, b: FigureSide, aligned_by: string, filter?: string, group?: string, a_bytes: number,
- * b_bytes: number, delta_bytes: number,
- * peak_delta_bytes: number, causes: {title: string, site: string, bytes: number, kind: string,
- * sites: number}[], sites: FigureRow[], categories: FigureRow[], matches: {site: string, a_site: string}[]}} Figures
- * what the verb found, as `strata diff --json` has it
- */
+/** @typedef {{a: FigureSide, b: FigureSide, aligned_by: string, filter?: string, group?: string, a_bytes: number,
+ * b_bytes: number, delta_bytes: number, peak_delta_bytes: number, causes: {title: string, site: string, bytes: number,
+ * kind: string, sites: number}[], sites: FigureRow[], categories: FigureRow[], matches: {site: string, a_site:
+ * string}[]}} Figures what the verb found, as `strata diff --json` has it */
 /** @typedef {{name: string, before: string, a: number, b: number, aCount: number, bCount: number}} Row */
 /** @typedef {{view: View, about: About}} End */
 
@@ -56,11 +53,8 @@ export function rowsOfFigures(rows) {
     }));
 }
 
-/**
- * Rows of any two ends. A call site of A with another name in B goes to the row of B's name.
- * @param {End} a @param {End} b @param {string} by @param {Map<string, string>} renames
- * @returns {Generator<undefined, Row[]>}
- */
+/** Rows of any two ends. A call site of A with another name in B goes to the row of B's name. @param {End} a
+ * @param {End} b @param {string} by @param {Map<string, string>} renames @returns {Generator<undefined, Row[]>} */
 export function* rowsAt(a, b, by, renames) {
     /** @type {Map<string, Row>} */
     const rows = new Map();
