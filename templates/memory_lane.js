@@ -235,9 +235,8 @@ export function memoryLaneTip(page, { x }) {
 
 /** For scripts: the columns' figures. @param {Page} page */
 export function laneFigures(page) {
-    const { unused, largest, segments, calls, host } = columnsOf(page);
-    const figures = Object.entries({ unused, largestHole: largest, segments, calls, host });
-    return memoryLaneHeight(page) === 0
-        ? null
-        : Object.fromEntries(figures.map(([name, values]) => [name, [...values]]));
+    const columns = columnsOf(page);
+    const lists = [columns.unused, columns.largest, columns.segments, columns.calls, columns.host];
+    const [unused, largestHole, segments, calls, host] = lists.map((values) => [...values]);
+    return memoryLaneHeight(page) === 0 ? null : { unused, largestHole, segments, calls, host };
 }

@@ -163,11 +163,10 @@ function allocationForScripts(page, allocation) {
     return { allocation, bytes, birth, death, stream, stack: page.session.stack(stack) };
 }
 
-/** The first frame with this name; 0 if no name is given. @param {Page} page @param {string} [name] */
-function frameOf(page, name) {
+/** The first frame with this name; 0 if no name is given. @param {Session} session @param {string} [name] */
+function frameOf(session, name) {
     if (name === undefined) return 0;
-    for (let frame = 1; frame < page.session.facts.frames; frame++)
-        if (page.session.siteText(frame) === name) return frame;
+    for (let frame = 1; frame < session.facts.frames; frame++) if (session.siteText(frame) === name) return frame;
     throw new RangeError(`There is no frame ${valueText(name)}.`);
 }
 
@@ -176,110 +175,106 @@ function frameOf(page, name) {
 const aboutOf = ({ at = "peak", from, to, what }) =>
     from !== undefined && to !== undefined ? { from, to, what } : { at };
 
-/** A page's calls for scripts. */
-export const callsOf = perPage((page) => {
+/** Calls about the recording and the view of it. @param {Page} page @returns {Partial<PageApi>} */
+const callsOfView = (page) => ({
+    devices: () =>
+        page.session.devices.map(({ ordinal: device, events, allocations }) => ({ device, events, allocations })),
+    summary: () => summaryOfDevice(page),
+    view: () => currentView(page),
+    setView: (wanted) => changeView(page, wanted),
+    allocation: (allocation) => {
+        const { session, view } = page;
+        if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations))
+            throw new RangeError(`There is no allocation ${valueText(allocation)}.`);
+        const { pool, category, context: id } = view.c.allocation(allocation);
+        const context = session.c.context(id);
+        return {
+            ...allocationForScripts(page, allocation),
+            pool: poolText(page, pool),
+            category: session.categoryNames()[category],
+            compileContext: session.string(context.compile),
+            userMetadata: session.string(context.metadata),
+        };
+    },
+    search: async (text) => {
+        if (typeof text !== "string") throw new RangeError("A search is a text.");
+        setSearch(page, text);
+        uiOf(page).search.value = text;
+        flush(page);
+        await searchOf(page).done;
+        return { ...searchOf(page).result };
+    },
+    findings: () => askFindings(page.view).map((finding, i) => ({ ...finding, ids: findingIds(page.view, i) })),
+});
+
+/** Questions about sets of allocations and the allocator. @param {Page} page @returns {Partial<PageApi>} */
+const callsOfQuestions = ({ session, view }) => ({
+    groups: (question = {}) => listSums(askSums(view, SLOTS.once, aboutOf(question), question.by ?? "site")),
+    tree: (question = {}) => {
+        const { by, direction = "callees" } = question;
+        const about = aboutOf(question);
+        const through = frameOf(session, question.through);
+        const treeOf = (/** @type {import("./questions.js").Within | null} */ within = null) =>
+            treeObject(view, askTree(view, about, direction, null, through, within), direction);
+        if (!by) return treeOf();
+        const sums = askSums(view, SLOTS.once, about, by);
+        const below = (/** @type {number} */ i) => treeOf({ by, key: sums.row(i).key }).children;
+        const children = listSums(sums).map((group, i) => ({ ...group, children: below(i) }));
+        return { name: "", bytes: sums.bytes, count: sums.count, children };
+    },
+    compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
+        const { a: ofA, b: ofB, rows } = listDifferences(view, a, b, by);
+        const asTold = (/** @type {import("./questions.js").Difference} */ { name, a, b, delta }) => {
+            return { name, a_bytes: a, b_bytes: b, delta_bytes: delta };
+        };
+        return { a_bytes: ofA.bytes, b_bytes: ofB.bytes, rows: rows.map(asTold) };
+    },
+    gap: ({ at = "peak" } = {}) => {
+        const refusal = view.sentence("map_refusal");
+        if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
+        const { from } = extentOf(view, { at });
+        view.c.replay();
+        return view.c.gap(from);
+    },
+    blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
+});
+
+/** Calls about what is drawn, which is up to date first. @param {Page} page @returns {Partial<PageApi>} */
+function callsOfDrawing(page) {
     const { kept, session, view } = page;
-    const search = searchOf(page);
-    const plot = plotOf(page);
-    return /** @type {Omit<PageApi, "ready">} */ ({
-        devices: () =>
-            session.devices.map(({ ordinal: device, events, allocations }) => ({ device, events, allocations })),
-        summary: () => summaryOfDevice(page),
-        view: () => currentView(page),
-        setView: (wanted) => changeView(page, wanted),
+    /** @template T @param {() => T} read */
+    const onScreen = (read) => () => {
+        flush(page);
+        return read();
+    };
+    return {
         pick: (x, y) => pickForScripts(page, x, y),
-        allocation: (allocation) => {
-            if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations))
-                throw new RangeError(`There is no allocation ${valueText(allocation)}.`);
-            const { pool, category, context: id } = view.c.allocation(allocation);
-            const context = session.c.context(id);
-            return {
-                ...allocationForScripts(page, allocation),
-                pool: poolText(page, pool),
-                category: session.categoryNames()[category],
-                compileContext: session.string(context.compile),
-                userMetadata: session.string(context.metadata),
-            };
-        },
-        rows: () => {
-            flush(page);
-            return rowFigures(page);
-        },
-        phases: () => {
-            flush(page);
-            return laneOf(page)
-                .marks.filter(({ phase }) => phase >= 0)
-                .map(({ name, row, from, to }) => ({ name, row, from, to }));
-        },
-        search: async (text) => {
-            if (typeof text !== "string") throw new RangeError("A search is a text.");
-            setSearch(page, text);
-            uiOf(page).search.value = text;
-            flush(page);
-            await search.done;
-            return { ...search.result };
-        },
-        findings: () => askFindings(view).map((finding, i) => ({ ...finding, ids: findingIds(view, i) })),
-        lit: () => {
-            flush(page);
-            return litNow(page);
-        },
-        groups: (question = {}) => listSums(askSums(view, SLOTS.once, aboutOf(question), question.by ?? "site")),
-        tree: (question = {}) => {
-            const direction = question.direction ?? "callees";
-            const about = aboutOf(question);
-            const through = frameOf(page, question.through);
-            const treeOf = (/** @type {import("./questions.js").Within | null} */ within = null) =>
-                treeObject(view, askTree(view, about, direction, null, through, within), direction);
-            const { by } = question;
-            if (!by) return treeOf();
-            const sums = askSums(view, SLOTS.once, about, by);
-            const children = listSums(sums).map((group, i) => ({
-                ...group,
-                children: treeOf({ by, key: sums.row(i).key }).children,
-            }));
-            return { name: "", bytes: sums.bytes, count: sums.count, children };
-        },
-        compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
-            const { a: ofA, b: ofB, rows } = listDifferences(view, a, b, by);
-            const asTold = (/** @type {import("./questions.js").Difference} */ { name, a, b, delta }) => {
-                return { name, a_bytes: a, b_bytes: b, delta_bytes: delta };
-            };
-            return { a_bytes: ofA.bytes, b_bytes: ofB.bytes, rows: rows.map(asTold) };
-        },
+        rows: onScreen(() => rowFigures(page)),
+        lit: onScreen(() => litNow(page)),
+        lanes: onScreen(() => laneFigures(page)),
+        phases: onScreen(() => {
+            const own = laneOf(page).marks.filter(({ phase }) => phase >= 0);
+            return own.map(({ name, row, from, to }) => ({ name, row, from, to }));
+        }),
         picture: ({ scale = 1, names = true } = {}) => {
             if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
             const { canvas, ...places } = makePicture(page, scale, names);
             return { url: canvas.toDataURL("image/png"), ...places };
         },
-        lanes: () => {
-            flush(page);
-            return laneFigures(page);
-        },
-        gap: ({ at = "peak" } = {}) => {
-            const refusal = view.sentence("map_refusal");
-            if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
-            const { from } = extentOf(view, { at });
-            view.c.replay();
-            return view.c.gap(from);
-        },
-        blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
-        stats: () => {
-            flush(page);
-            const [{ allocations }, { drawn, merged, draws }] = [view.facts, plot];
-            const times = { frameMs: plot.frameMs.slice(), mapMs: mapOf(page).frameMs.slice() };
+        stats: onScreen(() => {
+            const [{ allocations }, { drawn, merged, draws, frameMs }] = [view.facts, plotOf(page)];
+            const times = { frameMs: frameMs.slice(), mapMs: mapOf(page).frameMs.slice() };
             const memoryBytes = session.module.memory.buffer.byteLength;
-            return {
-                allocations,
-                drawn,
-                merged,
-                draws,
-                ...times,
-                memoryBytes,
-                kept: kept.active ? kept.allocations : allocations,
-            };
-        },
-    });
+            const passing = kept.active ? kept.allocations : allocations;
+            return { allocations, drawn, merged, draws, ...times, memoryBytes, kept: passing };
+        }),
+    };
+}
+
+/** A page's calls for scripts. */
+export const callsOf = perPage((page) => {
+    const calls = { ...callsOfView(page), ...callsOfQuestions(page), ...callsOfDrawing(page) };
+    return /** @type {Omit<PageApi, "ready">} */ (calls);
 });
 
 /**
