@@ -159,7 +159,8 @@ function drawSearch(/** @type {Page} */ page) {
     const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)}`;
     ui.search.placeholder = ui.search.dataset.goTo ? GO_TO_HINT : SEARCH_HINT;
     setText(ui.found, searching ? text : moment ? `${moment.go ? "Enter: go to " : ""}${moment.name}` : "");
-    const exact = `${formatPlural(result.allocations, "allocation")}, ${formatExactBytes(result.bytesAtPeak)} at the peak`;
+    const found = formatPlural(result.allocations, "allocation");
+    const exact = `${found}, ${formatExactBytes(result.bytesAtPeak)} at the peak`;
     ui.found.title = searching ? error || exact : "";
     ui.found.classList.toggle("found-wrong", error !== "");
 }

@@ -98,7 +98,8 @@ function layOut(page) {
     );
     setText(map.about, about);
     const { outside, outside_bytes, segments } = map.laid;
-    const strays = `${formatPlural(outside, "allocation")} (${formatBytes(outside_bytes)}) lie outside of all segments. `;
+    const many = formatPlural(outside, "allocation");
+    const strays = `${many} (${formatBytes(outside_bytes)}) lie outside of all segments. `;
     const sizes =
         replays.under === state.device
             ? "Sizes of blocks are being looked up."

@@ -301,7 +301,8 @@ function drawAlongAxis(/** @type {Page} */ page, /** @type {Context} */ context)
         context.fillText(text, middle, base + 8);
         plot.labels.push({ from: middle - half, to: middle + half });
     }
-    const since = `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event${state.all ? " of this device" : ""}`;
+    const whose = state.all ? " of this device" : "";
+    const since = `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event${whose}`;
     const title = view.facts.events === 0 ? "the state when the snapshot was taken" : time ? since : "event";
     context.fillStyle = themeColor("--text");
     context.fillText(title, plot.width / 2, base + 28);

@@ -305,7 +305,8 @@ function tell(/** @type {Heat} */ heat, /** @type {number} */ index, /** @type {
     const { away, bytes } = hit.one;
     const far = `${formatBytes(Math.abs(away))} ${away > 0 ? "above" : "below"} the median`;
     const line = hit.line.name && row.step === null ? `, ${hit.line.name}` : "";
-    const figure = `${FIGURES[heat.figure].title.toLowerCase()} ${bytes < 0 ? "\u2212" : ""}${formatBytes(Math.abs(bytes))}`;
+    const amount = `${bytes < 0 ? "\u2212" : ""}${formatBytes(Math.abs(bytes))}`;
+    const figure = `${FIGURES[heat.figure].title.toLowerCase()} ${amount}`;
     const oom = row.oom ? "; out of memory" : "";
     return `${rowTitle(row)}${line}${cohort}: ${figure}, ${away === 0 ? "the median" : far}${oom}`;
 }

@@ -35,7 +35,7 @@ export function createState(rows, known, first, show) {
         const parts = words.filter(([name, , usual]) => now[name] !== usual).map(([name]) => [name, now[name]]);
         return `#${new URLSearchParams(parts)}`;
     };
-    /** @returns {{choice: Choice, misread: string[]}} the choice in the address, and the words that mean nothing here */
+    /** @returns {{choice: Choice, misread: string[]}} what the address says, and its words that mean nothing */
     const read = () => {
         const { take, misread } = takeWords(new URLSearchParams(location.hash.slice(1)));
         const [sort, typed, row, figure, axis, theme] = words.map(([name, means, usual]) =>

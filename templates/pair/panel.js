@@ -142,7 +142,7 @@ function makeChoice(/** @type {[key: string, text: string][]} */ choices, /** @t
 }
 
 /** Makes the rows of one kind, which are added up once they are asked for.
- * @param {Pair} pair @param {Page} page @param {HTMLElement} box of the view: nothing is added up while it is not shown */
+ * @param {Pair} pair @param {Page} page @param {HTMLElement} box of the view; nothing is added up while it is hidden */
 function createRows(pair, page, box) {
     const { heads, setUnit } = makeEndHeads();
     const classes = { kind: "pair-list", row: "row pair-row", role: "treegrid" };
