@@ -252,7 +252,7 @@ const struct verb verb_batch = {
              "summary.csv\n"
              "and metrics.prom (Prometheus), which say which rank is different and why. Ranks and steps are "
              "read from the files' names.\n"
-             "A file that cannot be read costs only itself. docs/cluster.md shows it under Slurm, Open MPI\n"
+             "A file that cannot be read fails alone. docs/cluster.md shows it under Slurm, Open MPI\n"
              "and Kubernetes.\n",
     .examples = "  strata batch dumps/ -o report/\n"
                 "  strata batch dumps/ -o report/ -j 8 --png --resume\n"

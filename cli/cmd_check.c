@@ -129,7 +129,7 @@ const struct verb verb_check = {
     .bit = VERB_CHECK,
     .summary = "limits for pipelines: exit 3 when one is broken",
     .operands = "SNAPSHOT...",
-    .about = "Holds recordings against rules, such as peak < 75GiB or finding.leak = none, and against a "
+    .about = "Tests recordings against rules, such as peak < 75GiB or finding.leak = none, and against a "
              "baseline.\n"
              "An input that cannot be trusted for a rule never passes it. docs/ci.md has examples for "
              "pipelines.\n",

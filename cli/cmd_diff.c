@@ -555,11 +555,11 @@ const struct verb verb_diff = {
     .bit = VERB_DIFF,
     .summary = "what changed between two recordings, cause first",
     .operands = "A B [C...]",
-    .about =
-        "Compares B with A: one sentence per cause, largest difference first, then every call site; the "
-        "differences\n"
-        "sum up to that of the totals. Several are each compared with the first. After a path, #step=3,\n"
-        "#at=peak (or an event) and #device=1 choose a moment and a device.\n",
+    .about = "Compares B with A: one sentence per cause, largest difference first, then every call site; the "
+             "differences\n"
+             "add up to that of the totals. Several recordings are each compared with the first. After a "
+             "path, #step=3,\n"
+             "#at=peak (or an event) and #device=1 choose a moment and a device.\n",
     .examples = "  strata diff before.pickle after.pickle\n"
                 "  strata diff --markdown eager.pickle compiled.pickle -o change.md\n"
                 "  strata diff run.pickle#step=3 run.pickle#step=7\n"

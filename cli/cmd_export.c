@@ -184,8 +184,8 @@ static bool kind_choose(struct settings *settings) {
             "export: which format? Choose it by --to csv, sqlite, pprof, folded, speedscope or perfetto, "
             "or by the output's ending");
     else if (settings->allocated && settings->at.base != POSITION_NONE)
-        terminal_error(NULL, "export: --at exports what is live then, --allocated what was allocated: give "
-                             "one of them");
+        terminal_error(NULL, "export: --at exports the memory that is live then, --allocated all that was "
+                             "allocated: give one of them");
     else if (by_path == EXPORT_KINDS && ending_kind(settings->output) != ENDING_WORDS)
         return ending_agrees("export", settings->output, ENDING_WORDS);
     else if (by_path != EXPORT_KINDS && by_path != settings->export_kind)
@@ -209,7 +209,7 @@ const struct verb verb_export = {
     .bit = VERB_EXPORT,
     .summary = "the same figures for SQL, spreadsheets, flame graphs, pprof and Perfetto",
     .operands = "SNAPSHOT... (several are one series, and need -o)",
-    .about = "Writes every allocation as a row, or what is live at a moment by stack, or the curves over\n"
+    .about = "Writes every allocation as a row, or the live memory of a moment by stack, or the curves over\n"
              "time, in the format of another tool. docs/export.md has the tables, and queries.\n",
     .examples = "  strata export snapshot.pickle -o snapshot.csv\n"
                 "  strata export --to sqlite snapshot.pickle      writes snapshot.sqlite\n"

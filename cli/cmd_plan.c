@@ -297,9 +297,9 @@ const struct verb verb_plan = {
     .bit = VERB_PLAN,
     .summary = "the least change that makes it fit",
     .operands = "SNAPSHOT... (of several, only settings are compared)",
-    .about = "Changes that can be shown from the recording (settings, findings, checkpointing\n"
-             "of blocks, the optimizer and its state), what each would give, and the smallest\n"
-             "set with which the recorded requests are served. docs/plan.md explains it.\n",
+    .about = "Lists changes of the program (settings, findings, checkpointing of blocks, the optimizer\n"
+             "and its state) with the memory that each would save, and finds the smallest set with\n"
+             "which the recorded requests are served. docs/plan.md explains it.\n",
     .examples = "  strata plan oom.pickle\n"
                 "  strata plan --gpu 24GiB --json snapshot.pickle\n"
                 "  strata plan --gpu 24GiB snapshot.pickle -o plan.html\n"

@@ -22,13 +22,13 @@ const struct verb verb_run = {
     .name = "run",
     .bit = VERB_RUN,
     .operands = "-- COMMAND ARG...",
-    .summary = "run a training, record it without a change, explain how it ended",
+    .summary = "run a training, record it unchanged, explain how it ended",
     .about = "Runs COMMAND and records the device memory of every Python process below it that\n"
              "uses torch (2.0 and later, Python 3.8 and later): dumps go to DIR when memory\n"
              "runs out, after some optimizer steps, on SIGUSR2 and at the end. Meanwhile it\n"
              "watches the host's memory (DIR/host.log). At the end it says who ran out, or who killed\n"
-             "COMMAND, and writes pages and an index. COMMAND's output and exit code stay what\n"
-             "they are; 126 and 127: it cannot be run, or is not there. docs/run.md says more.\n",
+             "COMMAND, and writes pages and an index. COMMAND's output and exit code are\n"
+             "unchanged; 126 and 127: it cannot be run, or does not exist. docs/run.md has more.\n",
     .examples = "  strata run -- python train.py\n"
                 "  strata run --out runs/a -- torchrun --nproc-per-node 8 train.py\n"
                 "  srun strata run --out runs/b -- python train.py\n",

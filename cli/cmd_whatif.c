@@ -207,10 +207,10 @@ const struct verb verb_whatif = {
     .name = "whatif",
     .bit = VERB_WHATIF,
     .summary = "the recorded requests under other settings of the allocator",
-    .about =
-        "Replays the recorded requests through a model of PyTorch's caching allocator, under other "
-        "settings:\n"
-        "how much would have been reserved, and would it have fitted. docs/whatif.md explains the figures.\n",
+    .about = "Replays the recorded requests through a model of PyTorch's caching allocator, under other "
+             "settings:\n"
+             "how much would have been reserved, and whether it would have fitted. docs/whatif.md explains "
+             "the figures.\n",
     .examples =
         "  strata whatif snapshot.pickle\n"
         "  strata whatif --set expandable_segments=True --set roundup_power2_divisions=8 snapshot.pickle\n"

@@ -78,10 +78,10 @@ static void examples_print(const char *examples) {
 static const char *exit_codes(const struct verb *verb) {
     return verb->bit == VERB_BATCH
                ? "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage, 4 some files failed, "
-                 "or a timeline or difference."
+                 "or a timeline or difference could not be made."
            : verb->bit == VERB_CHECK
                ? "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage, 3 a rule is broken "
-                 "or not to be trusted."
+                 "or a recording cannot be trusted for it."
                : "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage.";
 }
 

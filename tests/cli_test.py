@@ -170,7 +170,7 @@ class Usage(Case):
 
     def test_a_refused_value_is_answered_with_the_whole_help(self):
         for words, end in (
-            (("png", "--at", "foo"), "(default: the highest point shown): peak, oom or an event"),
+            (("png", "--at", "foo"), "peak, oom or an event (default: the highest point shown)"),
             (("png", "--from", "foo"), "peak, peak-500, oom, oom-200"),
             (("html", "-d", "x"), "(default: one that ran out of memory, else the one with most events)"),
             (("batch", "-j", "0"), "(default: as many as there are cores and as --max-memory has room for)"),

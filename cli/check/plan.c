@@ -119,7 +119,7 @@ static bool plan_is_sound(const struct check_plan *plan) {
     if (plan->update && plan->baseline == NULL)
         return usage("--update-baseline needs --baseline FILE");
     if (plan->update && in_ci())
-        return usage("--update-baseline is refused where CI=true: a baseline is made by people and reviewed");
+        return usage("--update-baseline is refused if CI=true: people make a baseline and review it");
     if (plan->n_rules == 0 && !plan->update)
         return usage(
             "there is no rule; give --rule \"peak < 75GiB\", --config strata.json or --update-baseline");
