@@ -62,6 +62,19 @@ static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
     return peak;
 }
 
+/* The least number in [from, to). Four runs, since a comparison waits for the one before it. */
+static uint64_t least_scan(const uint64_t *bytes, uint32_t from, uint32_t to) {
+    uint64_t least[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    for (; to - from >= 4; from += 4)
+        for (uint32_t k = 0; k < 4; k++)
+            least[k] = bytes[from + k] < least[k] ? bytes[from + k] : least[k];
+    for (; from < to; from++)
+        least[0] = bytes[from] < least[0] ? bytes[from] : least[0];
+    for (uint32_t k = 1; k < 4; k++)
+        least[0] = least[k] < least[0] ? least[k] : least[0];
+    return least[0];
+}
+
 /* A function of its own, because a browser starts with slow code and switches to fast code when a function is
  * called again. */
 __attribute__((noinline)) static void block_build(struct timeline *timeline, uint32_t block) {
@@ -69,11 +82,12 @@ __attribute__((noinline)) static void block_build(struct timeline *timeline, uin
     uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;
     timeline->block_peak[block] = peak_scan(timeline->live, from, to);
     timeline->block_bytes[block] = timeline->live[timeline->block_peak[block]];
+    timeline->block_least[block] = least_scan(timeline->live, from, to);
 }
 
 static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
-    if (!ARENA_COLUMNS(arena, n_blocks, timeline->block_peak, timeline->block_bytes))
+    if (!ARENA_COLUMNS(arena, n_blocks, timeline->block_peak, timeline->block_bytes, timeline->block_least))
         return false;
     for (uint32_t b = 0; b < n_blocks; b++)
         block_build(timeline, b);
@@ -202,6 +216,18 @@ uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment) 
     return timeline->reserved_bytes[low - 1];
 }
 
+/* The fewest bytes alive at a moment in [from, to). */
+static uint64_t live_least(const struct timeline *timeline, uint32_t from, uint32_t to) {
+    uint32_t first = from / PEAK_BLOCK + 1, last = to / PEAK_BLOCK; /* whole blocks: [first, last) */
+    if (first >= last)
+        return least_scan(timeline->live, from, to);
+    uint64_t head = least_scan(timeline->live, from, first * PEAK_BLOCK);
+    uint64_t whole = least_scan(timeline->block_least, first, last);
+    uint64_t tail = least_scan(timeline->live, last * PEAK_BLOCK, to);
+    head = whole < head ? whole : head;
+    return tail < head ? tail : head;
+}
+
 uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint32_t to) {
     uint64_t most = 0;
     /* first step after the moment */
@@ -209,10 +235,8 @@ uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint
     for (uint32_t moment = from, end; moment < to; moment = end, low++) {
         bool changes = low < timeline->n_reserved && timeline->reserved_moment[low] < to;
         end = changes ? timeline->reserved_moment[low] : to;
-        uint64_t reserved = timeline->reserved_bytes[low - 1], least = reserved;
-        for (uint32_t m = moment; m < end; m++)
-            least = timeline->live[m] < least ? timeline->live[m] : least;
-        most = reserved - least > most ? reserved - least : most;
+        uint64_t reserved = timeline->reserved_bytes[low - 1], least = live_least(timeline, moment, end);
+        most = reserved > least && reserved - least > most ? reserved - least : most;
     }
     return most;
 }

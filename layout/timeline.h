@@ -22,6 +22,7 @@ struct timeline {
     /* moment of the maximum of each 64 moments, so that a range maximum needs no scan */
     uint32_t *block_peak;
     uint64_t *block_bytes; /* their totals, contiguous because a search reads them in order */
+    uint64_t *block_least; /* the fewest bytes alive at any moment of the block */
     uint32_t peak_moment;  /* first moment of the maximum */
     uint32_t live_at_peak; /* number of allocations alive at it */
     uint64_t peak_bytes, start_bytes, end_bytes;
