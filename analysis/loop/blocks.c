@@ -22,7 +22,7 @@ struct searching {
     const struct allocations *allocations;
     struct arena *arena;
     struct blocks *blocks;
-    uint64_t *plain; /* [stacks] hash of a stack without its lines */
+    uint32_t *plain; /* [stacks] the same number for stacks that differ by their lines alone */
     /* About the current forward: */
     uint32_t n;
     uint64_t *key, *plain_key, *bytes; /* [n] */
@@ -44,23 +44,35 @@ static uint64_t hash_text(uint64_t hash, struct text text) {
     return (hash ^ 0xff) * UINT64_C(1099511628211);
 }
 
+/* Numbers the stacks of equal hashes, because small keys take a sort of allocations fewer passes. */
+static void plain_number(struct searching *searching, struct sort_row *rows, struct sort_row *spare,
+                         uint32_t n) {
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0, number = 0; i < n; i++) {
+        number += i > 0 && rows[i].key != rows[i - 1].key;
+        searching->plain[rows[i].value] = number;
+    }
+}
+
 static bool plain_fill(struct searching *searching) {
     const struct trace *trace = searching->trace;
+    uint32_t n = trace->stacks.count;
     uint64_t *of_frame = arena_column(searching->arena, trace->frames.count, sizeof *of_frame);
-    searching->plain = arena_column(searching->arena, trace->stacks.count, sizeof *searching->plain);
-    if (of_frame == NULL || searching->plain == NULL)
+    struct sort_row *rows, *spare;
+    if (of_frame == NULL || !ARENA_COLUMNS(searching->arena, n, searching->plain, rows, spare))
         return false;
     for (uint32_t i = 0; i < trace->frames.count; i++) {
         const struct frame *frame = &trace->frames.frame[i];
         of_frame[i] = hash_text(hash_text(UINT64_C(14695981039346656037), trace_text(trace, frame->file)),
                                 trace_text(trace, frame->name));
     }
-    searching->plain[0] = 0;
-    for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        uint64_t hash = searching->plain[stack_parent(&trace->stacks, i)] * UINT64_C(0x9e3779b97f4a7c15);
-        searching->plain[i] = (hash ^ hash >> 29) + of_frame[trace->stacks.frame[i]];
+    rows[0] = (struct sort_row){0, 0};
+    for (uint32_t i = 1; i < n; i++) {
+        uint64_t hash = rows[stack_parent(&trace->stacks, i)].key * UINT64_C(0x9e3779b97f4a7c15);
+        rows[i] = (struct sort_row){(hash ^ hash >> 29) + of_frame[trace->stacks.frame[i]], i};
     }
-    ARENA_DROP(searching->arena, of_frame);
+    plain_number(searching, rows, spare, n);
+    ARENA_DROP(searching->arena, spare, rows, of_frame);
     return true;
 }
 
