@@ -6,9 +6,23 @@ export const STEPS_MS = 12;
 /** What concerns each of so many allocations is done at once; of more, in turns with the browser. */
 export const AT_ONCE = 200000;
 
-/** Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden
- * tabs. */
-export const nextTurn = () => new Promise((resolve) => setTimeout(resolve, 0));
+/** What goes on when a message of its own arrives. @type {(() => void)[]} */
+const waiting = [];
+
+const messages = new MessageChannel();
+messages.port1.onmessage = () => setTimeout(/** @type {() => void} */ (waiting.shift()));
+
+/**
+ * Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden tabs.
+ * From the fifth on, a timer that is set by a timer's own work fires only after 4 ms; one that is set by a message
+ * fires at once.
+ */
+export function nextTurn() {
+    return new Promise((resolve) => {
+        waiting.push(() => resolve(undefined));
+        messages.port2.postMessage(0);
+    });
+}
 
 /** Gives the browser a turn if the last one is longer ago than steps may take. @returns {() => Promise<void>} */
 export function turns() {

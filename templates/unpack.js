@@ -1,4 +1,5 @@
 // Unpacks inert elements of the page, which hold the program and the WebAssembly module.
+import { nextTurn } from "./turns.js";
 import code from "unpack.wasm"; // templates/unpack.c in base64
 
 /** @typedef {{memory: WebAssembly.Memory, room(digits: number): number, open(digits: number): number,
@@ -29,9 +30,6 @@ const TURN = 20;
 /** Bytes and matches that take about a millisecond. */
 const STEPS = 16384;
 
-/** Gives the browser a turn. */
-const pause = () => new Promise((resolve) => setTimeout(resolve));
-
 /** Decodes the bytes that an inert element holds. @param {Unpacker} unpacker @param {string} text */
 async function unpacked({ memory, room, open, more }, text) {
     const place = room(text.length);
@@ -40,7 +38,7 @@ async function unpacked({ memory, room, open, more }, text) {
     let state = nbytes ? 1 : -1;
     for (let until = performance.now() + TURN; state > 0; state = more(STEPS))
         if (performance.now() > until) {
-            await pause();
+            await nextTurn();
             until = performance.now() + TURN;
         }
     if (state < 0) throw new TypeError("it was changed");
@@ -51,7 +49,7 @@ async function unpacked({ memory, room, open, more }, text) {
 export async function makeUnpack() {
     const module = await compileUnpacker();
     return async (/** @type {string} */ id) => {
-        await pause();
+        await nextTurn();
         try {
             const { exports } = await WebAssembly.instantiate(module);
             const unpacker = /** @type {Unpacker} */ (/** @type {unknown} */ (exports));

@@ -52,8 +52,8 @@ const LATE_FRAMES = Number(process.env.STRATA_LATE_FRAMES ?? 0);
 const LATE_TIMERS = Number(process.env.STRATA_LATE_TIMERS ?? 0);
 
 /**
- * Runs in a page before its own scripts: counts pending frames and timers for rest(). Timers of a second or more only
- * remove messages, so they do not count. @param {number[]} late frames and timers
+ * Runs in a page before its own scripts: counts pending frames, timers and messages between the ports of a channel for
+ * rest(). Timers of a second or more only remove messages, so they do not count. @param {number[]} late frames and timers
  */
 function followWork([lateFrames, lateTimers]) {
     const [timer, clear, frame] = [window.setTimeout.bind(window), window.clearTimeout.bind(window), window.requestAnimationFrame.bind(window)];
@@ -61,9 +61,20 @@ function followWork([lateFrames, lateTimers]) {
     const frames = new Set();
     /** @type {Set<number>} */
     const timers = new Set();
-    let last = 0;
+    let [last, messages] = [0, 0];
+    window.MessageChannel = class extends MessageChannel {
+        constructor() {
+            super();
+            const [to, from] = [this.port1, this.port2];
+            to.addEventListener("message", () => messages--);
+            from.postMessage = (/** @type {any} */ message) => {
+                messages++;
+                MessagePort.prototype.postMessage.call(from, message);
+            };
+        }
+    };
     Object.assign(window, {
-        isAtRest: () => frames.size + timers.size === 0,
+        isAtRest: () => frames.size + timers.size + messages === 0,
         setTimeout: (/** @type {(...values: any[]) => void} */ act, wait = 0, /** @type {any[]} */ ...values) => {
             const id = timer(() => {
                 timers.delete(id);
