@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "cli/exit_code.h"
+#include "cli/memory.h"
 #include "cli/recording.h"
 #include "cli/regex.h"
 #include "cli/suggest.h"
@@ -9,41 +10,23 @@
 #include "layout/device_part.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 /* Only the first TEXT_NBYTES of a text are tested: a hostile file repeats long names in millions of frames. */
-enum { TEXT_NBYTES = 4096, EXPRESSION_NBYTES = 4 * FILTER_TEXT_MAX_NBYTES + 1 };
+enum { TEXT_NBYTES = 4096 };
 
 /* ---- expressions ---- */
 
-/* Translates habits that POSIX does not know: \d, \D and (?:. */
-static void expression_translate(const struct filter_word *word, char text[EXPRESSION_NBYTES]) {
-    size_t n = 0;
-    for (uint32_t i = 0; i < word->nbytes; i++) {
-        char byte = word->text[i], next = i + 1 < word->nbytes ? word->text[i + 1] : '\0';
-        if (byte == '\\' && (next == 'd' || next == 'D')) {
-            n += (size_t)snprintf(text + n, EXPRESSION_NBYTES - n, next == 'd' ? "[0-9]" : "[^0-9]");
-            i++;
-        } else if (byte == '\\' && next != '\0') {
-            text[n++] = byte;
-            text[n++] = next;
-            i++;
-        } else if (byte == '(' && next == '?' && i + 2 < word->nbytes && word->text[i + 2] == ':') {
-            text[n++] = byte;
-            i += 2;
-        } else {
-            text[n++] = byte;
-        }
-    }
-    text[n] = '\0';
-}
-
 static bool expression_compile(regex_t *expression, const struct filter_word *word,
                                char reason[REGEX_REASON_CAPACITY]) {
-    char text[EXPRESSION_NBYTES + 8];
-    expression_translate(word, text);
-    return regex_compile(expression, text, REG_NOSUB | (word->sensitive ? 0 : REG_ICASE), reason);
+    char *text = memory_text("%.*s", (int)word->nbytes, word->text),
+         *posix = regex_translate(text, NULL, NULL);
+    bool done = regex_compile(expression, posix, REG_NOSUB | (word->sensitive ? 0 : REG_ICASE), reason);
+    free(posix);
+    free(text);
+    return done;
 }
 
 /* ---- unknown words ---- */

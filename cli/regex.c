@@ -33,6 +33,55 @@ static const char *brackets_skip(const char *text) {
     return *at == ']' ? at + 1 : at;
 }
 
+/* What POSIX writes for a letter after a backslash. NULL: the same. */
+static const char *class_of(char letter, bool bracketed) {
+    switch (letter) {
+    case 'd': return bracketed ? "0-9" : "[0-9]";
+    case 'D': return bracketed ? NULL : "[^0-9]";
+    case 'w': return bracketed ? "[:alnum:]_" : NULL;
+    case 's': return bracketed ? "[:space:]" : NULL;
+    default: return NULL;
+    }
+}
+
+/* The bytes from `at`, behind a bracket, that POSIX has no words for: "?:", "?P<name>" or "?<name>". */
+static size_t group_head(const char *at, size_t group, regex_note *note, void *context) {
+    if (strncmp(at, "?:", 2) == 0)
+        return 2;
+    size_t skip = strncmp(at, "?P<", 3) == 0 ? 3 : strncmp(at, "?<", 2) == 0 ? 2 : 0;
+    size_t n = skip != 0 ? strcspn(at + skip, ">") : 0;
+    bool named = n != 0 && at[skip + n] == '>';
+    if (note != NULL)
+        note(context, group, at + skip, named ? n : 0);
+    return named ? skip + n + 1 : 0;
+}
+
+char *regex_translate(const char *expression, regex_note *note, void *context) {
+    char *posix = memory_alloc(strlen(expression) * strlen("[:alnum:]_") / strlen("\\w") + 1, 1), *to = posix;
+    const char *closed = expression; /* the end of the last brackets */
+    size_t n_groups = 0;
+    for (const char *at = expression; *at != '\0';) {
+        bool bracketed = at < closed;
+        const char *means = *at == '\\' ? class_of(at[1], bracketed) : NULL;
+        if (means != NULL) {
+            to = stpcpy(to, means);
+            at += 2;
+            continue;
+        }
+        if (!bracketed && *at == '[')
+            closed = brackets_skip(at);
+        if (!bracketed && *at == '\\' && at[1] != '\0')
+            *to++ = *at++;
+        else if (!bracketed && *at == '(') {
+            *to++ = *at++;
+            at += group_head(at, ++n_groups, note, context);
+            continue;
+        }
+        *to++ = *at++;
+    }
+    return posix;
+}
+
 static void atom_add(struct extent *extent, uint64_t size) {
     extent->atom = size;
     extent->sum[extent->depth] += size;

@@ -9,6 +9,12 @@
 
 enum { REGEX_REASON_CAPACITY = 120 };
 
+/* Rewrites what POSIX lacks of common expressions: \d and \D, also \d, \w and \s in brackets, "(?:", and the names of
+ * groups, "(?P<rank>" and "(?<rank>". Each group that is not "(?:" is told to `note`, unless that is NULL; `group` is its
+ * number in the result. Free the result. */
+typedef void regex_note(void *context, size_t group, const char *name, size_t nbytes);
+char *regex_translate(const char *expression, regex_note *note, void *context);
+
 /* Compiles an extended expression; `flags` as for regcomp. False: `reason` says why in a phrase, and there is nothing
  * to release. */
 bool regex_compile(regex_t *regex, const char *expression, int flags, char reason[REGEX_REASON_CAPACITY]);

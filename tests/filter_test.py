@@ -118,7 +118,7 @@ class Words:
 
     def regex(self):
         piece = re.escape(self.piece(self.frame_text(1)))
-        expression = self.rng.choice((piece, f"{piece}.*", r"py:\d+ ", "^/|^<"))
+        expression = self.rng.choice((piece, f"{piece}.*", r"py:\d+ ", r"(?:py|cpp):[\d]+ [\w<]", r"[\w.]+:[\d.]+ [^\s]", "^/|^<"))
         compiled = re.compile(expression, re.IGNORECASE | re.ASCII)
         return f"/{expression}/", lambda allocation: any(compiled.search(text) for _, text in texts(allocation))
 

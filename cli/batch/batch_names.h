@@ -13,10 +13,10 @@ struct rank_pattern {
     char names[RANK_PATTERN_GROUPS][16]; /* of its groups; "": no name */
     regex_t regex;
     size_t rank_group, step_group; /* 0: the expression has none */
+    size_t first[2], n_first;      /* the first groups */
 };
 
-/* Compiles a POSIX extended expression in which \d and named groups, (?P<rank>...) or (?<step>...), are understood as
- * well. NULL: the names in use. False: printed, nothing to release. */
+/* Compiles an expression as regex_translate reads it. NULL: the names in use. False: printed, nothing to release. */
 bool rank_pattern_init(struct rank_pattern *pattern, const char *regex);
 void rank_pattern_release(struct rank_pattern *pattern);
 

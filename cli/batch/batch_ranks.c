@@ -22,19 +22,10 @@ enum {
 
 /* ---- --rank-regex ---- */
 
-/* The name of a group at "(?P<name>" or "(?<name>". Returns its length; 0: no name. `*length` covers everything after
- * the '('. */
-static size_t group_name(const char *at, const char **name, size_t *length) {
-    size_t skip = strncmp(at, "?P<", 3) == 0 ? 3 : strncmp(at, "?<", 2) == 0 ? 2 : 0;
-    size_t n = skip != 0 ? strcspn(at + skip, ">") : 0;
-    if (n == 0 || at[skip + n] != '>')
-        return 0;
-    *name = at + skip;
-    *length = skip + n + 1;
-    return n;
-}
-
-static void group_note(struct rank_pattern *pattern, size_t group, const char *name, size_t length) {
+static void group_note(void *context, size_t group, const char *name, size_t length) {
+    struct rank_pattern *pattern = context;
+    if (pattern->n_first < 2)
+        pattern->first[pattern->n_first++] = group;
     if (length == 4 && strncmp(name, "rank", 4) == 0)
         pattern->rank_group = group;
     if (length == 4 && strncmp(name, "step", 4) == 0)
@@ -43,55 +34,28 @@ static void group_note(struct rank_pattern *pattern, size_t group, const char *n
         snprintf(pattern->names[group], sizeof pattern->names[group], "%.*s", (int)length, name);
 }
 
-/* Rewrites what POSIX expressions lack. False: the result is too long. */
-static bool pattern_translate(struct rank_pattern *pattern, const char *from, char *to, size_t capacity) {
-    size_t used = 0, n_groups = 0;
-    for (bool in_class = false; *from != '\0' && used + 8 < capacity; from++) {
-        const char *name;
-        size_t length, n;
-        if (from[0] == '\\' && from[1] == 'd') {
-            used += (size_t)snprintf(to + used, capacity - used, in_class ? "0-9" : "[0-9]");
-            from++;
-        } else if (from[0] == '\\' && from[1] != '\0') {
-            to[used++] = *from++;
-            to[used++] = *from;
-        } else {
-            in_class = *from == '[' || (in_class && *from != ']');
-            to[used++] = *from;
-            if (in_class || *from != '(')
-                continue;
-            n_groups++;
-            if ((n = group_name(from + 1, &name, &length)) != 0) {
-                group_note(pattern, n_groups, name, n);
-                from += length;
-            }
-        }
-    }
-    to[used] = '\0';
-    return *from == '\0';
-}
-
 bool rank_pattern_init(struct rank_pattern *pattern, const char *regex) {
-    char posix[PATTERN_CAPACITY];
     char reason[REGEX_REASON_CAPACITY];
     *pattern = (struct rank_pattern){.given = regex != NULL};
     if (regex == NULL)
         return true;
-    if (!pattern_translate(pattern, regex, posix, sizeof posix)) {
+    if (strlen(regex) >= PATTERN_CAPACITY) {
         terminal_error(NULL, "--rank-regex: \"%s\" is too long", regex);
         return false;
     }
-    if (!regex_compile(&pattern->regex, posix, 0, reason)) {
+    char *posix = regex_translate(regex, group_note, pattern);
+    bool compiled = regex_compile(&pattern->regex, posix, 0, reason);
+    free(posix);
+    if (!compiled) {
         terminal_error(NULL, "--rank-regex: \"%s\": %s", regex, reason);
         return false;
     }
-    size_t n_groups = pattern->regex.re_nsub;
-    if (pattern->rank_group == 0 && n_groups != 0)
-        pattern->rank_group = pattern->step_group == 1 ? 2 : 1;
-    if (pattern->step_group == 0 && n_groups >= 2)
-        pattern->step_group = pattern->rank_group == 1 ? 2 : 1;
-    if (pattern->rank_group != 0 && pattern->rank_group <= n_groups &&
-        pattern->rank_group < RANK_PATTERN_GROUPS)
+    const size_t *first = pattern->first;
+    if (pattern->rank_group == 0)
+        pattern->rank_group = pattern->step_group == first[0] ? first[1] : first[0];
+    if (pattern->step_group == 0)
+        pattern->step_group = pattern->rank_group == first[0] ? first[1] : first[0];
+    if (pattern->rank_group != 0 && pattern->rank_group < RANK_PATTERN_GROUPS)
         return true;
     terminal_error(NULL, "--rank-regex: \"%s\" has no group for the rank, such as rank([0-9]+)", regex);
     regfree(&pattern->regex);

@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { ask, folder, hashOf, openContext, replay, report, samples, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, folder, hashOf, openContext, replay, report, run, samples, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 describe("questions of scripts", { skip }, () => {
     test("groups, compare and tree add up to the replay's totals", async () => {
@@ -156,6 +156,10 @@ describe("words", { skip }, () => {
             await until(async () => (await hashOf(page)).includes("80GB"), "the address has the filter");
             await ask(page, "void (location.hash = '#device=0')");
             await until(async () => (await ask(page, "strata.stats()")).kept === all, "an address without a filter takes it away");
+            for (const words of ["/py:[\\d]+ [\\w<]/", "/[\\w.]+:[\\d.]+ [^\\s]/", "/(?:model|train)\\.py:[^\\d]/", "/(?:^|[-\\d])ttn:?/"]) {
+                const [device] = JSON.parse(run(strata, "report", "--json", "--filter", words, path.join(samples, "train.pickle")).toString()).devices;
+                assert.equal((await ask(page, `strata.search(${JSON.stringify(words)})`)).allocations, device.filtered_allocations, words);
+            }
         });
     });
 });
