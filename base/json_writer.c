@@ -18,6 +18,47 @@ static void line_begin(struct json_writer *json) {
     buffer_printf(json->out, "\n%*s", (int)json->depth * 2, "");
 }
 
+static void escape_add(struct buffer *out, uint32_t code) {
+    static const char shorts[] = "\b\t\n\f\r\"\\", letters[] = "btnfr\"\\";
+    const char *place = code < 0x80 ? strchr(shorts, (int)code) : NULL;
+    if (place != NULL)
+        buffer_printf(out, "\\%c", letters[place - shorts]);
+    else
+        buffer_printf(out, "\\u%04x", (unsigned)code);
+}
+
+static bool needs_escape(const struct json_writer *json, uint32_t code) {
+    return utf8_steers(code) || code == '"' || code == '\\' ||
+           (json->for_page && (code == '<' || code == '>' || code == '&'));
+}
+
+/* The number of bytes from `text` on that need no escape: nearly all of them in real names. */
+static size_t plain_nbytes(const struct json_writer *json, const char *text, size_t nbytes) {
+    size_t n = 0;
+    while (n < nbytes && text[n] >= ' ' && text[n] < 0x7f && !needs_escape(json, (uint32_t)text[n]))
+        n++;
+    return n;
+}
+
+void json_string_add(struct json_writer *json, const void *bytes, size_t nbytes) {
+    const char *text = bytes;
+    for (size_t at = 0; at < nbytes && !json->out->failed;) {
+        char shown[4];
+        size_t plain = plain_nbytes(json, text + at, nbytes - at);
+        buffer_add(json->out, text + at, plain);
+        at += plain;
+        if (at == nbytes)
+            break;
+        uint32_t code = utf8_next(text, nbytes, &at);
+        if (code == 0)
+            code = UTF8_REPLACEMENT;
+        if (needs_escape(json, code))
+            escape_add(json->out, code);
+        else
+            buffer_add(json->out, shown, utf8_put(code, shown));
+    }
+}
+
 /* Writes the separator before this value, and its name. */
 static void value_begin(struct json_writer *json, const char *name) {
     struct json_level *level = level_of(json);
@@ -31,7 +72,7 @@ static void value_begin(struct json_writer *json, const char *name) {
     if (name == NULL)
         return;
     buffer_add_text(json->out, "\"");
-    buffer_add_text(json->out, name);
+    json_string_add(json, name, strlen(name));
     buffer_add_text(json->out, level != NULL && level->style == JSON_LINES ? "\": " : "\":");
 }
 
@@ -134,50 +175,9 @@ void json_hundredths(struct json_writer *json, const char *name, int64_t number)
     buffer_printf(json->out, "%s%" PRIu64 ".%02u", number < 0 ? "-" : "", size / 100, (unsigned)(size % 100));
 }
 
-static void escape_add(struct buffer *out, uint32_t code) {
-    static const char shorts[] = "\b\t\n\f\r\"\\", letters[] = "btnfr\"\\";
-    const char *place = code < 0x80 ? strchr(shorts, (int)code) : NULL;
-    if (place != NULL)
-        buffer_printf(out, "\\%c", letters[place - shorts]);
-    else
-        buffer_printf(out, "\\u%04x", (unsigned)code);
-}
-
-static bool needs_escape(const struct json_writer *json, uint32_t code) {
-    return utf8_steers(code) || code == '"' || code == '\\' ||
-           (json->for_page && (code == '<' || code == '>' || code == '&'));
-}
-
 void json_string_begin(struct json_writer *json, const char *name) {
     value_begin(json, name);
     buffer_add_text(json->out, "\"");
-}
-
-/* The number of bytes from `text` on that need no escape: nearly all of them in real names. */
-static size_t plain_nbytes(const struct json_writer *json, const char *text, size_t nbytes) {
-    size_t n = 0;
-    while (n < nbytes && text[n] >= ' ' && text[n] < 0x7f && !needs_escape(json, (uint32_t)text[n]))
-        n++;
-    return n;
-}
-
-void json_string_add(struct json_writer *json, const void *bytes, size_t nbytes) {
-    const char *text = bytes;
-    for (size_t at = 0; at < nbytes && !json->out->failed;) {
-        char shown[4];
-        size_t plain = plain_nbytes(json, text + at, nbytes - at);
-        buffer_add(json->out, text + at, plain);
-        at += plain;
-        if (at == nbytes)
-            break;
-        uint32_t code = utf8_next(text, nbytes, &at);
-        if (code == 0)
-            code = UTF8_REPLACEMENT;
-        if (needs_escape(json, code))
-            escape_add(json->out, code);
-        else
-            buffer_add(json->out, shown, utf8_put(code, shown));
-    }
 }
 
 void json_string_end(struct json_writer *json) {

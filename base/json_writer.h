@@ -41,8 +41,7 @@ struct json_writer json_document(struct buffer *out, uint64_t schema);
 /* Ends the document and its last line. False: no memory. */
 bool json_document_end(struct json_writer *json);
 
-/* Begin a container; `name` is NULL for an element of an array and for the root. Names are constants of the
- * program and not escaped. */
+/* Begin a container; `name` is NULL for an element of an array and for the root. */
 void json_object(struct json_writer *json, const char *name, enum json_style style);
 void json_array(struct json_writer *json, const char *name, enum json_style style);
 /* Ends the innermost container. The end of the root completes the value; no line end is added. */

@@ -73,35 +73,6 @@ bool baseline_figure(const struct check_plan *plan, const struct check_file *fil
     return names[rule->metric] != NULL && number_read(json_member(own, names[rule->metric]), bytes);
 }
 
-/* Begins a member. The writer does not escape members' names, and these come from files, so they are escaped here. */
-static void member_begin(struct buffer *name, const char *text) {
-    struct json_writer json = json_writer_of(name);
-    json_text(&json, NULL, text);
-    if (!name->failed)
-        name->nbytes--; /* drops the closing quote */
-    buffer_add(name, "", 1);
-}
-
-static const char *member_name(const struct buffer *name) {
-    return name->failed ? "" : (const char *)name->bytes + 1;
-}
-
-static void named_u64(struct json_writer *json, const char *text, uint64_t number) {
-    struct buffer name = {0};
-    member_begin(&name, text);
-    json_u64(json, member_name(&name), number);
-    json->out->failed |= name.failed;
-    buffer_release(&name);
-}
-
-static void named_object(struct json_writer *json, const char *text) {
-    struct buffer name = {0};
-    member_begin(&name, text);
-    json_object(json, member_name(&name), JSON_LINES);
-    json->out->failed |= name.failed;
-    buffer_release(&name);
-}
-
 static int sites_compare(const void *a, const void *b) {
     return strcmp(((const struct check_site *)a)->name, ((const struct check_site *)b)->name);
 }
@@ -116,14 +87,14 @@ static void sites_write(struct json_writer *json, const struct check_file *file)
         uint64_t bytes = sites[i].bytes;
         while (i + 1 < file->n_sites && strcmp(sites[i].name, sites[i + 1].name) == 0)
             bytes += sites[++i].bytes;
-        named_u64(json, sites[i].name, bytes);
+        json_u64(json, sites[i].name, bytes);
     }
     json_end(json);
     free(sites);
 }
 
 static void file_write(struct json_writer *json, const struct check_file *file) {
-    named_object(json, file->name);
+    json_object(json, file->name, JSON_LINES);
     json_u64(json, "peak", file->figures.peak);
     if (file->figures.has_reserved) {
         json_u64(json, "reserved", file->figures.reserved);
