@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The temporary file that a signal must remove; empty: none. It changes only while those signals are blocked. */
@@ -394,6 +395,24 @@ static bool directory_sync_and_close(int fd) {
     if (fd >= 0)
         close(fd);
     errno = error;
+    return done;
+}
+
+bool output_directories_make(const char *path) {
+    char *part = memory_text("%s", path);
+    bool done = true;
+    for (size_t i = 1; done && part[i - 1] != '\0'; i++) {
+        struct stat status;
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        part[i] = '\0';
+        int error = mkdir(part, 0777) == 0 ? 0 : errno;
+        done = error == 0 || (stat(part, &status) == 0 && S_ISDIR(status.st_mode));
+        if (!done)
+            terminal_error(part, "cannot make the directory: %s", strerror(error));
+        part[i] = path[i];
+    }
+    free(part);
     return done;
 }
 

@@ -103,6 +103,9 @@ void output_file_begin(struct output_file *file, const char *path, const char *s
 /* Finishes the file; unless `done`, leaves no trace of it. False: it was not done, or a fault was printed. */
 bool output_file_end(struct output_file *file, bool done);
 
+/* Makes a directory and the missing ones above it. False: printed. */
+bool output_directories_make(const char *path);
+
 /* Removes NAME from the open directory if it is the temporary file of a run that was killed: nobody holds its lock.
  * Call it only on file systems whose locks hold for all writers. */
 void output_sweep(int directory, const char *name);

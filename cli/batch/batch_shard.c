@@ -180,11 +180,8 @@ static void record_add(struct buffer *out, const struct batch *batch) {
 bool record_write(struct batch *batch) {
     struct output_file file;
     char *directory = batch_text(batch, "%s/shards", batch->directory);
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
-        terminal_error(directory, "cannot make the directory: %s", strerror(errno));
-        return false;
-    }
-    if (!store_begin(&file, batch, record_name(batch), (struct arena_host){0}))
+    if (!output_directories_make(directory) ||
+        !store_begin(&file, batch, record_name(batch), (struct arena_host){0}))
         return false;
     record_add(&file.out, batch);
     return output_file_end(&file, true);

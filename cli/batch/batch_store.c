@@ -113,30 +113,12 @@ static void directory_empty(DIR *directory) {
             unlinkat(dirfd(directory), entry->d_name, 0);
 }
 
-static bool directory_make(const char *path) {
-    struct stat status;
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
-        return true;
-    terminal_error(path, "cannot make the directory: %s", strerror(errno));
-    return false;
-}
-
-/* Makes a directory and those above it. */
-static bool directories_make(struct batch *batch, const char *path) {
-    const char *slash = strrchr(path, '/');
-    struct stat status;
-    bool above_is_there = slash == NULL || slash == path || stat(path, &status) == 0;
-    return (above_is_there ||
-            directories_make(batch, batch_text(batch, "%.*s", (int)(slash - path), path))) &&
-           directory_make(path);
-}
-
 static bool folders_make(struct batch *batch) {
     bool done = true;
     for (uint32_t i = 0; done && i < names_folders(batch->count); i++) {
         char folder[NAMES_FOLDER_CAPACITY];
         names_folder(i, folder);
-        done = directory_make(batch_text(batch, "%s/%s", batch->directory, folder));
+        done = output_directories_make(batch_text(batch, "%s/%s", batch->directory, folder));
     }
     return done;
 }
@@ -171,7 +153,7 @@ static bool staging_open(struct store *store) {
     enum { ATTEMPTS = 16 };
     for (int attempt = 1;; attempt++) {
         bool made = mkdir(store->staging, 0777) == 0;
-        if (!made && !directory_make(store->staging))
+        if (!made && !output_directories_make(store->staging))
             return false;
         store->entries = entries_open(AT_FDCWD, store->staging);
         if (store->entries == NULL && (errno != ENOENT || attempt == ATTEMPTS))
@@ -256,7 +238,7 @@ static void leftovers_sweep(const struct store *store) {
 bool store_open(struct store *store, struct batch *batch) {
     char *staging = batch_text(batch, "%s/" STAGING_FORMAT, batch->directory, batch->shard, batch->n_shards);
     *store = (struct store){.batch = batch, .staging = staging};
-    if (!directories_make(batch, batch->directory) || !folders_make(batch) || !staging_open_and_doom(store))
+    if (!output_directories_make(batch->directory) || !folders_make(batch) || !staging_open_and_doom(store))
         return false;
     batch->store = store;
     directory_empty(store->entries);

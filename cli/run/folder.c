@@ -1,5 +1,6 @@
 #include "cli/run/folder.h"
 
+#include "cli/output.h"
 #include "cli/terminal.h"
 
 #include <dirent.h>
@@ -25,24 +26,11 @@ static bool fail(const char *path, const char *what) {
     return false;
 }
 
-/* Makes a directory and the missing ones above it. */
-static bool folders_make(const char *path) {
-    char part[FOLDER_PATH];
-    for (size_t i = 1; path[i - 1] != '\0' && i < sizeof part; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        snprintf(part, sizeof part, "%.*s", (int)i, path);
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return false;
-    }
-    return true;
-}
-
 static bool folder_choose(char name[FOLDER_PATH]) {
     snprintf(name, FOLDER_PATH, "strata-run");
     for (int i = 2; mkdir(name, 0777) != 0; i++) {
         if (errno != EEXIST || i > LOGS_MOST)
-            return fail(name, "cannot make the folder");
+            return fail(name, "cannot make the directory");
         snprintf(name, FOLDER_PATH, "strata-run-%d", i);
     }
     return true;
@@ -52,8 +40,8 @@ static bool folder_choose(char name[FOLDER_PATH]) {
 static bool recorder_write(const struct folder *folder) {
     char path[FOLDER_PATH + 64], part[FOLDER_PATH + 96];
     snprintf(path, sizeof path, "%s/.run/python", folder->path);
-    if (!folders_make(path))
-        return fail(path, "cannot make the folder");
+    if (!output_directories_make(path))
+        return false;
     snprintf(path, sizeof path, "%s/.run/python/sitecustomize.py", folder->path);
     snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid());
     FILE *file = fopen(part, "we");
@@ -101,8 +89,8 @@ bool folder_begin(struct folder *folder, const char *named) {
         return false;
     if (named != NULL) {
         snprintf(name, sizeof name, "%s", named);
-        if (!folders_make(name))
-            return fail(name, "cannot make the folder");
+        if (!output_directories_make(name))
+            return false;
     }
     char *real = realpath(name, NULL);
     if (real == NULL || strlen(real) >= sizeof folder->path) {
