@@ -56,22 +56,25 @@ static const char schema[] =
     " at_event INTEGER);"
     "CREATE TABLE curve(device INTEGER, event INTEGER, live_bytes INTEGER, reserved_bytes INTEGER);";
 
-static const char views[] =
-    "CREATE INDEX allocation_event ON allocation(device, alloc_event);"
-    "CREATE INDEX allocation_site ON allocation(site_id);"
-    "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(device)"
-    " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"
-    " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"
-    "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(device)"
-    " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"
+/* Indexes and views of one database and of a joined one; `own` is "" or "recording, ". */
+#define LIVE_VIEWS(own)                                                                           \
+    "CREATE INDEX allocation_event ON allocation(" own "device, alloc_event);"                    \
+    "CREATE INDEX allocation_site ON allocation(" own "site_id);"                                 \
+    "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(" own "device)" \
+    " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"                             \
+    " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"                                 \
+    "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(" own "device)"  \
+    " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"  \
     " AND (a.free_event IS NULL OR a.free_event > d.oom_event);"
-    "CREATE VIEW by_site AS SELECT a.device AS device, s.id AS site_id, s.name AS site, sum(a.bytes) AS "
-    "bytes,"
-    " count(*) AS count FROM live_at_peak a JOIN site s ON s.id = a.site_id GROUP BY a.device, s.id"
-    " ORDER BY bytes DESC, s.id;"
-    "CREATE VIEW by_category AS SELECT device, category, sum(bytes) AS bytes, count(*) AS count"
-    " FROM live_at_peak GROUP BY device, category ORDER BY bytes DESC, category;"
-    "COMMIT;";
+
+static const char views[] = LIVE_VIEWS(
+    "") "CREATE VIEW by_site AS SELECT a.device AS device, s.id AS site_id, s.name AS site, sum(a.bytes) AS "
+        "bytes,"
+        " count(*) AS count FROM live_at_peak a JOIN site s ON s.id = a.site_id GROUP BY a.device, s.id"
+        " ORDER BY bytes DESC, s.id;"
+        "CREATE VIEW by_category AS SELECT device, category, sum(bytes) AS bytes, count(*) AS count"
+        " FROM live_at_peak GROUP BY device, category ORDER BY bytes DESC, category;"
+        "COMMIT;";
 
 enum table {
     T_META,
@@ -490,17 +493,12 @@ bool export_sqlite(struct export_work *work) {
 /* ---- several databases as one ---- */
 
 static const char join_views[] =
-    "CREATE INDEX allocation_event ON allocation(recording, device, alloc_event);"
-    "CREATE INDEX allocation_site ON allocation(recording, site_id);"
-    "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(recording, device)"
-    " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"
-    " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"
-    "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(recording, device)"
-    " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"
-    " AND (a.free_event IS NULL OR a.free_event > d.oom_event);"
-    "CREATE VIEW by_site AS SELECT a.recording AS recording, a.device AS device, s.name AS site,"
-    " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON s.recording = a.recording"
-    " AND s.id = a.site_id GROUP BY a.recording, a.device, s.id ORDER BY a.recording, bytes DESC, s.id;";
+    LIVE_VIEWS("recording, ") "CREATE VIEW by_site AS SELECT a.recording AS recording, a.device AS device, "
+                              "s.name AS site,"
+                              " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON "
+                              "s.recording = a.recording"
+                              " AND s.id = a.site_id GROUP BY a.recording, a.device, s.id ORDER BY "
+                              "a.recording, bytes DESC, s.id;";
 
 static bool execute_with(struct database *to, const char *statement, const char *text) {
     sqlite3_stmt *made;
