@@ -54,10 +54,3 @@ struct tree {
 bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,
                   uint32_t n_allocations, const uint32_t *before, uint32_t n_before, struct tree_way way,
                   struct arena *arena);
-
-/* The same without a comparison. */
-static inline bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,
-                             uint32_t n_allocations, enum tree_direction direction, struct arena *arena) {
-    return tree_against(tree, timeline, allocations, n_allocations, NULL, 0,
-                        (struct tree_way){direction, 0, 0}, arena);
-}

@@ -180,7 +180,6 @@ static void growth_find(struct outlier_row *row) {
             /* shifted, so that falls sort below rises */
             changes[n++] = (struct sort_row){
                 profile->step[i].end_bytes - profile->step[i - 1].end_bytes + ((uint64_t)1 << 63), 0};
-    row->n_growth = n;
     if (n < STEPS_LEAST)
         return;
     row->growth_bytes = (int64_t)(outliers_median(changes, spare, n) - ((uint64_t)1 << 63));

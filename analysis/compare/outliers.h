@@ -39,7 +39,6 @@ struct outlier_row {
     struct outlier_figure figure[OUTLIER_MEASURES];
     /* per step, from the end of the second complete step on; 0 with fewer than three */
     int64_t growth_bytes;
-    uint32_t n_growth;              /* number of steps that it is computed from */
     uint32_t growth_site;           /* hash of the site that grows most; 0: none */
     uint64_t growth_site_bytes;     /* per step */
     uint32_t n_steps, median_steps; /* complete steps, of the row and of the cohort's median */

@@ -88,8 +88,10 @@ static enum outcome tree_task(struct arena_host host, const void *input) {
     arena_init(&arena, host, SIZE_MAX);
     bool done =
         extent_allocations(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &allocations, &n) &&
-        tree_make(&callees, timeline, allocations, n, TREE_CALLEES, &arena) &&
-        tree_make(&callers, timeline, allocations, n, TREE_CALLERS, &arena);
+        tree_against(&callees, timeline, allocations, n, NULL, 0, (struct tree_way){TREE_CALLEES, 0, 0},
+                     &arena) &&
+        tree_against(&callers, timeline, allocations, n, NULL, 0, (struct tree_way){TREE_CALLERS, 0, 0},
+                     &arena);
     bool right =
         done && callees.node[0].bytes == timeline->live[60] && callers.node[0].bytes == timeline->live[60];
     arena_release(&arena);

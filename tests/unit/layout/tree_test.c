@@ -8,6 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A tree that is compared with nothing. */
+static bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,
+                      uint32_t n_allocations, enum tree_direction direction, struct arena *arena) {
+    return tree_against(tree, timeline, allocations, n_allocations, NULL, 0,
+                        (struct tree_way){direction, 0, 0}, arena);
+}
+
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 
 static struct timeline *program(struct recording *recording) {
