@@ -38,6 +38,28 @@ uint32_t sort_rows_keys(const struct sort_row *rows, uint32_t count);
 bool sort_records(void *records, uint32_t count, size_t nbytes,
                   uint64_t (*key)(const void *record, uint32_t nth), uint32_t n_keys, struct arena *arena);
 
+/*
+ * Inserts a row among the first of `count` rows in order, of which the best `most` are kept, and counts it where it is
+ * kept. `before`: does the new row come before the one that `other` points to? Equal rows stay in the order in which
+ * they come. For few rows: O(count).
+ *
+ *     INSERT(order, n, LARGEST_MOST, own, other, bytes[own] > bytes[*other]);
+ */
+#define INSERT(rows, count, most, own, other, before)                    \
+    do {                                                                 \
+        uint32_t insert_at = (count);                                    \
+        (count) += insert_at < (most);                                   \
+        for (; insert_at > 0; insert_at--) {                             \
+            const __typeof__(*(rows)) *(other) = &(rows)[insert_at - 1]; \
+            if (!(before))                                               \
+                break;                                                   \
+            if (insert_at < (most))                                      \
+                (rows)[insert_at] = *(other);                            \
+        }                                                                \
+        if (insert_at < (most))                                          \
+            (rows)[insert_at] = (own);                                   \
+    } while (0)
+
 /* The end of the rows from `from` on that have the same key; `count` if `from` is. O(their number). */
 static inline uint32_t sort_rows_end(const struct sort_row *rows, uint32_t count, uint32_t from) {
     uint32_t end = from;

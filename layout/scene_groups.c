@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "layout/filter.h"
 
 /* Columns in which bands are measured before the view gets other edges. */
@@ -121,13 +122,8 @@ static uint32_t best_find(const struct scene *scene, uint32_t *best, uint32_t mo
     const struct site_sum *sum = scene->sums;
     uint32_t n = 0;
     for (uint32_t key = 0; key < 2 * scene->timeline->trace->frames.count; key++) {
-        uint32_t at = n;
-        if (sum[key].count == 0 || (n == most && sum[key].area <= sum[best[n - 1]].area))
-            continue;
-        n += n < most;
-        for (at -= at == most; at > 0 && sum[best[at - 1]].area < sum[key].area; at--)
-            best[at] = best[at - 1];
-        best[at] = key;
+        if (sum[key].count != 0 && (n < most || sum[key].area > sum[best[n - 1]].area))
+            INSERT(best, n, most, key, other, sum[key].area > sum[*other].area);
     }
     return n;
 }
@@ -140,12 +136,10 @@ static bool lies_below(const struct site_sum *sum, uint32_t a, uint32_t b) {
 }
 
 static void best_order(const struct site_sum *sum, uint32_t *best, uint32_t n) {
-    for (uint32_t i = 1; i < n; i++)
-        for (uint32_t at = i; at > 0 && lies_below(sum, best[at], best[at - 1]); at--) {
-            uint32_t key = best[at];
-            best[at] = best[at - 1];
-            best[at - 1] = key;
-        }
+    for (uint32_t i = 0; i < n;) {
+        uint32_t key = best[i];
+        INSERT(best, i, n, key, other, lies_below(sum, key, *other));
+    }
 }
 
 /* Makes the groups: older call sites, the older rest, the other call sites, and their rest. A rest may be empty. */

@@ -2,6 +2,7 @@
  * median at the same moment. The other ranks' tables are collected in a tally, sorted by site. */
 #include "analysis/compare/outliers_internal.h"
 #include "base/search.h"
+#include "base/sort.h"
 
 /* In cohorts of at least this size a rank is compared with all ranks, itself included, which hardly moves a median;
  * so one tally serves all. */
@@ -69,17 +70,9 @@ static bool difference_before(const struct outlier_difference *a, const struct o
 }
 
 static void difference_add(struct outlier_row *row, struct outlier_difference difference) {
-    if (difference.bytes == difference.median_bytes)
-        return;
-    uint32_t at = row->n_differences;
-    while (at > 0 && difference_before(&difference, &row->difference[at - 1]))
-        at--;
-    if (at == OUTLIER_DIFFERENCES)
-        return;
-    uint32_t last = row->n_differences < OUTLIER_DIFFERENCES ? row->n_differences++ : OUTLIER_DIFFERENCES - 1;
-    for (uint32_t i = last; i > at; i--)
-        row->difference[i] = row->difference[i - 1];
-    row->difference[at] = difference;
+    if (difference.bytes != difference.median_bytes)
+        INSERT(row->difference, row->n_differences, OUTLIER_DIFFERENCES, difference, other,
+               difference_before(&difference, other));
 }
 
 /* A row that has the site, to find its name. */

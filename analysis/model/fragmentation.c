@@ -1,6 +1,7 @@
 #include "analysis/model/fragmentation.h"
 
 #include "analysis/model/pool_use.h"
+#include "base/sort.h"
 
 const char *const gap_cause_name[GAP_CAUSES] = {[GAP_ROUNDING] = "rounding",
                                                 [GAP_UNSPLIT] = "unsplit_tails",
@@ -67,16 +68,10 @@ static bool pins_less(const struct pinned_segment *a, const struct pinned_segmen
 
 /* Keeps the segments with the most free bytes, in that order. */
 static void pinned_add(struct fragmentation *found, struct pinned_segment pinned) {
-    uint32_t at = found->n_pinned < PINNED_MAX ? found->n_pinned : PINNED_MAX;
+    uint32_t n_kept = found->n_pinned < PINNED_MAX ? found->n_pinned : PINNED_MAX;
     found->n_pinned++;
     found->pinned_free_bytes += pinned.free_bytes;
-    while (at > 0 && pins_less(&found->pinned[at - 1], &pinned)) {
-        if (at < PINNED_MAX)
-            found->pinned[at] = found->pinned[at - 1];
-        at--;
-    }
-    if (at < PINNED_MAX)
-        found->pinned[at] = pinned;
+    INSERT(found->pinned, n_kept, PINNED_MAX, pinned, other, pins_less(other, &pinned));
 }
 
 static void segment_count(struct finding *finding, const struct held_segment *segment) {

@@ -88,10 +88,7 @@ static uint64_t gap_find(const struct packing *packing, const struct packed *ite
 static void packing_place(struct packing *packing, struct packed item) {
     item.address =
         gap_find(packing, &item); /* among those already placed: this one's row is not written yet */
-    uint32_t at = packing->count++;
-    for (; at > 0 && packing->placed[at - 1].address > item.address; at--)
-        packing->placed[at] = packing->placed[at - 1];
-    packing->placed[at] = item;
+    INSERT(packing->placed, packing->count, UINT32_MAX, item, other, other->address > item.address);
     if (item.address + item.size > packing->top)
         packing->top = item.address + item.size;
 }

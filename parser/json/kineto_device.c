@@ -1,6 +1,7 @@
 #include "parser/json/kineto_internal.h"
 
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "parser/ledger.h"
 
 #include <string.h>
@@ -352,12 +353,9 @@ static bool device_read(struct kineto *kineto, uint16_t index, const struct orde
 }
 
 static void devices_sort(struct trace *trace) {
-    for (uint32_t i = 1; i < trace->n_devices; i++) {
+    for (uint32_t i = 0; i < trace->n_devices;) {
         struct device_trace device = trace->devices[i];
-        uint32_t at = i;
-        for (; at > 0 && trace->devices[at - 1].ordinal > device.ordinal; at--)
-            trace->devices[at] = trace->devices[at - 1];
-        trace->devices[at] = device;
+        INSERT(trace->devices, i, trace->n_devices, device, other, other->ordinal > device.ordinal);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "analysis/compare/site_parts.h"
 #include "base/bytes.h"
 #include "base/format.h"
+#include "base/sort.h"
 #include "layout/extent.h"
 #include "layout/site.h"
 #include "render/raster/raster.h"
@@ -26,13 +27,8 @@ static uint32_t keys_sort(struct group *groups, const bool *seen, uint32_t n_key
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_keys; i++) {
         struct group own = groups[i];
-        uint32_t at = n;
-        if (!seen[i])
-            continue;
-        for (; at > 0 && goes_before(by, &own, &groups[at - 1]); at--)
-            groups[at] = groups[at - 1];
-        groups[at] = own;
-        n++;
+        if (seen[i])
+            INSERT(groups, n, n_keys, own, other, goes_before(by, &own, other));
     }
     return n;
 }

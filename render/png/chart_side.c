@@ -13,6 +13,7 @@
 #include "analysis/loop/category.h"
 #include "analysis/model/allocator_settings.h"
 #include "base/format.h"
+#include "base/sort.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,13 +47,9 @@ bool chart_side_find(struct chart_maker *maker) {
 static uint32_t categories_ranked(const struct chart_maker *maker, enum category ranked[CATEGORY_COUNT]) {
     uint32_t n = 0;
     for (uint32_t category = 0; category < CATEGORY_COUNT; category++) {
-        uint32_t at = n;
-        if (sum_of(maker, (enum category)category) == 0)
-            continue;
-        for (; at > 0 && sum_of(maker, ranked[at - 1]) < sum_of(maker, (enum category)category); at--)
-            ranked[at] = ranked[at - 1];
-        ranked[at] = (enum category)category;
-        n++;
+        uint64_t sum = sum_of(maker, (enum category)category);
+        if (sum != 0)
+            INSERT(ranked, n, CATEGORY_COUNT, (enum category)category, other, sum > sum_of(maker, *other));
     }
     return n;
 }

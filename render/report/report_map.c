@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 
 #include <string.h>
 
@@ -15,9 +16,8 @@ enum { FREE_LEAST = 1 << 20 };
 
 /* The chosen segments: those with the most free bytes; of equal ones those at lower addresses. */
 struct chosen {
-    uint32_t segment[REPORT_MAP_ROWS];
-    uint64_t free_bytes[REPORT_MAP_ROWS];
-    uint32_t count;
+    uint32_t segment;
+    uint64_t free_bytes;
 };
 
 static uint64_t free_of(const struct held *held, const struct held_segment *segment) {
@@ -25,19 +25,6 @@ static uint64_t free_of(const struct held *held, const struct held_segment *segm
     for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++)
         bytes += held->block[i].allocation == ALLOCATION_NONE ? held->block[i].size : 0;
     return bytes;
-}
-
-static void chosen_add(struct chosen *chosen, uint32_t segment, uint64_t free_bytes) {
-    uint32_t at = chosen->count < REPORT_MAP_ROWS ? chosen->count++ : REPORT_MAP_ROWS;
-    for (; at > 0 && chosen->free_bytes[at - 1] < free_bytes; at--)
-        if (at < REPORT_MAP_ROWS) {
-            chosen->segment[at] = chosen->segment[at - 1];
-            chosen->free_bytes[at] = chosen->free_bytes[at - 1];
-        }
-    if (at < REPORT_MAP_ROWS) {
-        chosen->segment[at] = segment;
-        chosen->free_bytes[at] = free_bytes;
-    }
 }
 
 /* The free bytes in [from, to) of a segment; its blocks are looked at from `*at` on. */
@@ -68,7 +55,8 @@ static void row_make(struct report_map_row *row, const struct held *held, const 
 }
 
 void report_map_make(struct report_map *map, const struct held *held) {
-    struct chosen chosen = {.count = 0};
+    struct chosen chosen[REPORT_MAP_ROWS];
+    uint32_t n_chosen = 0;
     uint64_t reserved = 0, all_free = 0;
     *map = (struct report_map){0};
     for (uint32_t i = 0; i < held->n_segments; i++) {
@@ -76,16 +64,17 @@ void report_map_make(struct report_map *map, const struct held *held) {
         reserved += held->segment[i].size;
         all_free += free_bytes;
         if (free_bytes >= FREE_LEAST && free_bytes < held->segment[i].size)
-            chosen_add(&chosen, i, free_bytes);
+            INSERT(chosen, n_chosen, REPORT_MAP_ROWS, ((struct chosen){i, free_bytes}), other,
+                   free_bytes > other->free_bytes);
     }
     if (all_free < reserved / 20)
         return;
-    uint64_t largest = LARGEST(chosen.count, i, held->segment[chosen.segment[i]].size);
+    uint64_t largest = LARGEST(n_chosen, i, held->segment[chosen[i].segment].size);
     map->cell_bytes = largest / REPORT_MAP_WIDTH + (largest % REPORT_MAP_WIDTH != 0);
-    for (; map->n_rows < chosen.count; map->n_rows++) {
+    for (; map->n_rows < n_chosen; map->n_rows++) {
         struct report_map_row *row = &map->row[map->n_rows];
-        row_make(row, held, &held->segment[chosen.segment[map->n_rows]], map->cell_bytes);
-        row->free_bytes = chosen.free_bytes[map->n_rows];
+        row_make(row, held, &held->segment[chosen[map->n_rows].segment], map->cell_bytes);
+        row->free_bytes = chosen[map->n_rows].free_bytes;
     }
 }
 

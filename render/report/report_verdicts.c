@@ -2,6 +2,7 @@
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "layout/site.h"
 #include "render/report/report_words.h"
 
@@ -206,12 +207,9 @@ static uint32_t categories_sorted(const struct report_device *report, uint8_t or
     uint32_t n = 0;
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
         uint64_t bytes = report->category_at_peak[i].bytes;
-        if (report->category_at_peak[i].count == 0)
-            continue;
-        uint32_t at = n++;
-        for (; at > 0 && report->category_at_peak[order[at - 1]].bytes < bytes; at--)
-            order[at] = order[at - 1];
-        order[at] = (uint8_t)i;
+        if (report->category_at_peak[i].count != 0)
+            INSERT(order, n, CATEGORY_COUNT, (uint8_t)i, other,
+                   bytes > report->category_at_peak[*other].bytes);
     }
     return n;
 }

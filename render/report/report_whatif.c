@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "render/report/report_json.h"
 #include "render/report/report_sheet.h"
 #include "render/report/report_words.h"
@@ -22,12 +23,8 @@ static struct helps helps_of(const struct verdicts *verdicts) {
     struct helps helps = {.count = 0};
     for (uint32_t i = 0; verdicts != NULL && i < verdicts->findings.count; i++) {
         const struct finding *finding = &verdicts->findings.finding[i];
-        if (!finding->saves_known || finding->saves == 0 || helps.count == HELPS_MOST)
-            continue;
-        uint32_t at = helps.count++;
-        for (; at > 0 && helps.finding[at - 1]->saves < finding->saves; at--)
-            helps.finding[at] = helps.finding[at - 1];
-        helps.finding[at] = finding;
+        if (finding->saves_known && finding->saves != 0 && helps.count < HELPS_MOST)
+            INSERT(helps.finding, helps.count, HELPS_MOST, finding, other, finding->saves > (*other)->saves);
     }
     return helps;
 }

@@ -111,8 +111,27 @@ static void test_end(void **unused) {
     assert_int_equal(sort_rows_end(rows, 3, 3), 3);
 }
 
+/* The best ten of many rows with few keys, of which equal ones keep their order, as sorting all of them finds them. */
+static void test_insert(void **unused) {
+    enum { BEST = 10 };
+    static struct sort_row rows[200], wanted[200];
+    struct sort_row best[BEST];
+    struct dice dice = {7};
+    (void)unused;
+    for (uint32_t count = 0; count <= 200; count += 4) {
+        uint32_t n = 0;
+        rows_fill(rows, count, 15, &dice);
+        memcpy(wanted, rows, sizeof wanted);
+        qsort(wanted, count, sizeof *wanted, row_compare);
+        for (uint32_t i = 0; i < count; i++)
+            INSERT(best, n, BEST, rows[i], other, rows[i].key < other->key);
+        assert_int_equal(n, count < BEST ? count : BEST);
+        rows_check(best, wanted, n);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_qsort), cmocka_unit_test(test_records),
-                                       cmocka_unit_test(test_end)};
+                                       cmocka_unit_test(test_end), cmocka_unit_test(test_insert)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
