@@ -81,6 +81,8 @@ void words_tell(struct words *words, const char *sentence, const uint64_t *figur
             words_add_bytes(words, *figures++);
         else if (mark == 'n')
             words_add_count(words, count = *figures++);
+        else if (mark == 'd')
+            words_number(words, *figures++);
         else if (mark == 's')
             words_say(words, count == 1 ? "" : "s");
         else if (mark == '(')

@@ -33,7 +33,7 @@ uint32_t words_end(struct words *words);
  *
  *     %b    bytes: "3.2 GiB"                     %n          a count: "18,204"
  *     %p    a share, of two figures: "31 %"      %s          "s", unless the last count was 1
- *                                                %(is|are)   the first if the last count was 1, else the second
+ *     %d    digits: "18204"                      %(is|are)   the first if the last count was 1, else the second
  *
  * `other` (NULL: none) is asked about every other mark. True: it has added what stands for the mark; otherwise the
  * sentence has a percent sign there.

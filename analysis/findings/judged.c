@@ -52,10 +52,9 @@ static void say_too_short(struct words *words, const struct verdicts *verdicts) 
         return;
     }
     if (n == 0) {
-        words_say(words, verdicts->judged.phases
-                             ? "No turns of a loop were found: what stays from step to step cannot be seen."
-                             : "Neither a forward pass nor a loop was found: what stays from step to step "
-                               "cannot be seen.");
+        words_say(words, verdicts->judged.phases ? "No turns of a loop were found"
+                                                 : "Neither a forward pass nor a loop was found");
+        words_say(words, ": what stays from step to step cannot be seen.");
         return;
     }
     words_add_things(words, n, turns_unit(&verdicts->turns));

@@ -84,9 +84,7 @@ uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *ver
         if (i > 0 && !is_percent(bytes, peak, 1))
             break;
         uint64_t percent = bytes > UINT64_MAX / 100 ? bytes / (peak / 100) : bytes * 100 / peak;
-        words_say(&words, i == 0 ? ": " : ", ");
-        words_number(&words, percent);
-        words_say(&words, " % ");
+        WORDS_TELL(&words, i == 0 ? ": %d % " : ", %d % ", percent);
         words_say(&words, category_title((enum category)made->part[i].category));
     }
     words_say(&words, ".");

@@ -51,13 +51,11 @@ uint8_t *modules_find(const struct timeline *timeline, const struct phase_runs *
 void module_say(struct words *words, uint8_t module) {
     static const char *const names[MODULE_LAYERS] = {"not known", "older than the recording",
                                                      "forward, outside of layers", "backward", "optimizer"};
-    if (module < MODULE_LAYERS) {
+    if (module < MODULE_LAYERS)
         words_say(words, names[module]);
-        return;
-    }
-    words_say(words, "layer ");
-    words_number(words, module - (uint32_t)MODULE_LAYERS);
-    words_say(words, module == MODULES - 1 ? " and further" : "");
+    else
+        WORDS_TELL(words, module == MODULES - 1 ? "layer %d and further" : "layer %d",
+                   module - (uint32_t)MODULE_LAYERS);
 }
 
 /* First and last moment, from `begin` to `end`, at which an activation of the block is freed; false: none is. */
@@ -200,9 +198,7 @@ static bool forward_summarize(struct layer_summary *summary, const struct summin
     struct sort_row *rows = arena_column(arena, (uint64_t)n * 2, sizeof *rows);
     if (rows == NULL)
         return false;
-    for (uint32_t k = 0; k < n; k++)
-        rows[k] = (struct sort_row){bytes_of(summing, &summing->span[k], 0), k};
-    sort_rows(rows, rows + n, n);
+    SORT_BY(rows, rows + n, n, k, bytes_of(summing, &summing->span[k], 0));
     *summary = (struct layer_summary){.n_layers = n, .site = forward->site};
     layers_compare(summary, summing, rows);
     return true;

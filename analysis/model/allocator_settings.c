@@ -376,8 +376,7 @@ static void print_mib(struct words *words, const char *key, uint64_t nbytes) {
 static void print_ppm(struct words *words, const char *key, uint32_t ppm) {
     char digits[8] = {0};
     print_key(words, key);
-    words_number(words, ppm / MILLION);
-    words_say(words, ".");
+    WORDS_TELL(words, "%d.", ppm / MILLION);
     for (uint32_t i = 0, rest = ppm % MILLION, scale = MILLION / 10; i < 6 && (rest != 0 || i == 0); i++) {
         digits[i] = (char)('0' + rest / scale);
         rest %= scale;
@@ -397,12 +396,8 @@ static void print_roundup(struct words *words, const uint32_t *roundup) {
         words_number(words, roundup[0]);
         return;
     }
-    for (unsigned i = 0; i < ROUNDUP_CLASSES; i++) {
-        words_say(words, i == 0 ? "[" : ",");
-        words_number(words, UINT64_C(1) << i);
-        words_say(words, ":");
-        words_number(words, roundup[i]);
-    }
+    for (unsigned i = 0; i < ROUNDUP_CLASSES; i++)
+        WORDS_TELL(words, i == 0 ? "[%d:%d" : ",%d:%d", UINT64_C(1) << i, roundup[i]);
     words_say(words, "]");
 }
 

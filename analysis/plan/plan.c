@@ -36,10 +36,8 @@ const char *plan_certainty_name(enum plan_certainty certainty) {
 void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char text[PLAN_ID]) {
     struct words words = {text, PLAN_ID, 0};
     words_say(&words, change->id);
-    if (change->kind == PLAN_CHECKPOINT) {
-        words_say(&words, ":");
-        words_number(&words, n_blocks == UINT32_MAX ? change->n_blocks : n_blocks);
-    }
+    if (change->kind == PLAN_CHECKPOINT)
+        WORDS_TELL(&words, ":%d", n_blocks == UINT32_MAX ? change->n_blocks : n_blocks);
     (void)words_end(&words);
 }
 

@@ -182,8 +182,8 @@ static bool shards_add(struct planner *planner) {
     char id[64];
     for (int gradients = 0; gradients < 2; gradients++) {
         struct words words = {id, sizeof id, 0};
-        words_say(&words, gradients ? "shard:state+gradient:" : "shard:state:");
-        words_number(&words, planner->request->n_ranks);
+        WORDS_TELL(&words, gradients ? "shard:state+gradient:%d" : "shard:state:%d",
+                   planner->request->n_ranks);
         (void)words_end(&words);
         if (!resize_add(planner, gradients ? PLAN_SHARD_GRADIENTS : PLAN_SHARD_STATE, COST_ELSEWHERE, id,
                         planner->request->n_ranks, 0))

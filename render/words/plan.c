@@ -32,10 +32,16 @@ void plan_words_range(struct words *words, uint64_t least, uint64_t most) {
 
 /* ---- changes ---- */
 
-static void site_say(struct words *words, const struct plan *plan, uint32_t frame) {
+/* Writes a call site between two texts; nothing for frame 0. */
+static void site_say(struct words *words, const struct plan *plan, const char *before, uint32_t frame,
+                     const char *after) {
     char text[512];
+    if (frame == 0)
+        return;
     (void)site_text(plan->program->trace, frame, text, sizeof text);
+    words_say(words, before);
     words_say(words, text);
+    words_say(words, after);
 }
 
 /* The instruction for a finding that a plan can change. */
@@ -53,20 +59,9 @@ static const char *finding_words(uint8_t kind) {
 
 static void finding_say(struct words *words, const struct plan *plan, const struct plan_change *change,
                         const char *what) {
-    if (change->frame != 0) {
-        site_say(words, plan, change->frame);
-        words_say(words, ": ");
-    }
+    site_say(words, plan, "", change->frame, ": ");
     words_say(words, finding_words(change->finding->kind));
     words_say(words, what);
-}
-
-static void blocks_say(struct words *words, uint32_t n_blocks, const char *of, uint32_t n) {
-    words_say(words, "checkpoint ");
-    words_number(words, n_blocks);
-    words_say(words, of);
-    words_number(words, n);
-    words_say(words, " blocks");
 }
 
 void plan_words_title(struct words *words, const struct plan *plan, const struct plan_change *change,
@@ -86,7 +81,7 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
                     change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possibly a finding)"
                                                                        : " (finding)");
         break;
-    case PLAN_CHECKPOINT: blocks_say(words, n_blocks, " of ", change->n_blocks); break;
+    case PLAN_CHECKPOINT: WORDS_TELL(words, "checkpoint %d of %d blocks", n_blocks, change->n_blocks); break;
     default: words_say(words, titles[change->kind]); break;
     }
 }
@@ -110,18 +105,11 @@ static uint32_t blocks_site(const struct plan *plan) {
 void plan_words_change(struct words *words, const struct plan *plan, const struct plan_change *change,
                        uint32_t n_blocks) {
     if (change->kind == PLAN_CHECKPOINT) {
-        blocks_say(words, n_blocks, " of the ", change->n_blocks);
-        if (blocks_site(plan) != 0) {
-            words_say(words, " of ");
-            site_say(words, plan, blocks_site(plan));
-        }
+        WORDS_TELL(words, "checkpoint %d of the %d blocks", n_blocks, change->n_blocks);
+        site_say(words, plan, " of ", blocks_site(plan), "");
     } else if (change->kind == PLAN_FUSED) {
         words_say(words, "fused=True or foreach=False for the optimizer");
-        if (change->frame != 0) {
-            words_say(words, " (");
-            site_say(words, plan, change->frame);
-            words_say(words, ")");
-        }
+        site_say(words, plan, " (", change->frame, ")");
     } else if (change->kind == PLAN_FINDING)
         finding_say(words, plan, change, " (finding)");
     else
@@ -131,10 +119,8 @@ void plan_words_change(struct words *words, const struct plan *plan, const struc
 void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cost cost, uint32_t n_blocks) {
     static const char *const texts[] = {"nothing", "time", "precision", "transfers"};
     uint32_t share = n_blocks != 0 ? plan_share(plan, n_blocks) : UINT32_MAX;
-    if (cost == COST_TIME && share != UINT32_MAX) {
-        words_number(words, (share + 5000) / 10000);
-        words_say(words, " % ");
-    }
+    if (cost == COST_TIME && share != UINT32_MAX)
+        WORDS_TELL(words, "%d % ", (share + 5000) / 10000);
     words_say(words, texts[cost]);
 }
 
@@ -142,13 +128,11 @@ void plan_words_loss(struct words *words, const struct plan *plan) {
     const struct plan_loss *loss = &plan->loss;
     if (!loss->known)
         return;
-    words_say(words, "The loss (");
-    site_say(words, plan, plan->verdicts->timeline->site[loss->stack]);
-    words_say(words, ") in parts of its rows, in use (estimate): ");
+    words_say(words, "The loss");
+    site_say(words, plan, " (", plan->verdicts->timeline->site[loss->stack], ")");
+    words_say(words, " in parts of its rows, in use (estimate): ");
     for (uint32_t i = 0; i < PLAN_LOSS_WAYS; i++) {
-        words_say(words, i > 0 ? "; " : "");
-        words_number(words, plan_loss_parts[i]);
-        words_say(words, " parts ");
+        WORDS_TELL(words, i > 0 ? "; %d parts " : "%d parts ", plan_loss_parts[i]);
         plan_words_range(words, loss->live_min[i], loss->live_max[i]);
     }
     words_say(words, ". Not planned: a recording does not show whether each part goes backward before the "
@@ -158,14 +142,13 @@ void plan_words_loss(struct words *words, const struct plan *plan) {
 /* ---- the answer ---- */
 
 static void several_say(struct words *words, const struct plan_set *set) {
-    static const char *const counts[] = {"two", "three"};
     static const char *const costs[] = {"", ", at the cost of time", ", at the cost of precision",
                                         ", at the cost of transfers"};
-    if (set->n_changes - 2 < 2)
-        words_say(words, counts[set->n_changes - 2]);
-    else
-        words_number(words, set->n_changes);
-    words_say(words, " changes");
+    WORDS_TELL(words,
+               set->n_changes == 2   ? "two changes"
+               : set->n_changes == 3 ? "three changes"
+                                     : "%d changes",
+               set->n_changes);
     words_say(words, set->cost != COST_NONE ? costs[set->cost]
                      : set->n_changes == 2  ? ", both without cost"
                                             : ", all without cost");
@@ -201,13 +184,11 @@ void plan_words_budget(struct words *words, const struct plan *plan) {
     words_say(words, " (");
     asked_say(words, plan->asked_bytes);
     words_say(words, " less ");
-    if (plan->keep_percent != 0) {
-        words_number(words, plan->keep_percent);
-        words_say(words, " %)");
-    } else {
+    if (plan->keep_percent != 0)
+        WORDS_TELL(words, "%d %", plan->keep_percent);
+    else
         asked_say(words, plan->keep_bytes);
-        words_say(words, ")");
-    }
+    words_say(words, ")");
 }
 
 static void served_say(struct words *words, const struct plan *plan) {
@@ -215,9 +196,7 @@ static void served_say(struct words *words, const struct plan *plan) {
     words_say(words, "It is served as it is");
     if (plan->as_recorded.fits == PLAN_YES)
         return;
-    words_say(words, " (with ");
-    words_add_count(words, plan->as_recorded.n_retries);
-    words_say(words, plan->as_recorded.n_retries == 1 ? " retry)" : " retries)");
+    WORDS_TELL(words, " (with %n %(retry|retries))", plan->as_recorded.n_retries);
     for (uint32_t i = plan->n_changes; i-- > 0;)
         if (plan->change[i].figures.fits == PLAN_YES && plan->change[i].cost == COST_NONE)
             without = &plan->change[i];

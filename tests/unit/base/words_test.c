@@ -19,8 +19,8 @@ static void test_marks(void **unused) {
     (void)unused;
     WORDS_TELL(&words, "%n gradient%s of %b %(is|are) kept, %n step%s", 1, 3 << 20, 2);
     words_say(&words, "; ");
-    WORDS_TELL(&words, "%n gradient%s %(is|are) %p (%(a|))", 20000, 31, 100);
-    expect(&words, "1 gradient of 3 MiB is kept, 2 steps; 20,000 gradients are 31 % ()");
+    WORDS_TELL(&words, "%n gradient%s %(is|are) %p (%(a|)) of %d", 20000, 31, 100, 20000);
+    expect(&words, "1 gradient of 3 MiB is kept, 2 steps; 20,000 gradients are 31 % () of 20000");
 }
 
 static bool add_site(void *context, char mark) {
