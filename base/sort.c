@@ -106,9 +106,7 @@ bool sort_records(void *records, uint32_t count, size_t nbytes,
     for (uint32_t i = 0; done && i < count; i++)
         rows[i].value = i;
     for (uint32_t nth = n_keys; done && nth-- > 0;) { /* each sort is stable, so the last key comes first */
-        for (uint32_t i = 0; i < count; i++)
-            rows[i].key = key(from + rows[i].value * nbytes, nth);
-        sort_rows(rows, rows + count, count);
+        SORT_AGAIN(rows, rows + count, count, own, key(from + own * nbytes, nth));
     }
     for (uint32_t i = 0; done && i < count; i++)
         bytes_copy(to + i * nbytes, from + rows[i].value * nbytes, nbytes);

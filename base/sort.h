@@ -12,6 +12,27 @@ struct sort_row {
  * differ. */
 void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count);
 
+/* Makes a row of each number from 0 to count - 1, with the key that an expression in its name `at` gives, and sorts the
+ * rows. SORT_AGAIN gives rows, whose values have the name `own`, other keys: equal ones keep their order.
+ *
+ *     SORT_BY(rows, spare, n, i, size[i]);
+ *     SORT_AGAIN(rows, spare, n, own, stack[own]);     by stack, then by size
+ */
+#define SORT_BY(rows, spare, count, at, own_key)             \
+    do {                                                     \
+        for (uint32_t at = 0; (at) < (count); (at)++)        \
+            (rows)[at] = (struct sort_row){(own_key), (at)}; \
+        sort_rows((rows), (spare), (count));                 \
+    } while (0)
+#define SORT_AGAIN(rows, spare, count, own, own_key)               \
+    do {                                                           \
+        for (uint32_t sort_at = 0; sort_at < (count); sort_at++) { \
+            const uint32_t own = (rows)[sort_at].value;            \
+            (rows)[sort_at].key = (own_key);                       \
+        }                                                          \
+        sort_rows((rows), (spare), (count));                       \
+    } while (0)
+
 /* The same sort in steps, each of which moves at most `most` rows or counts all of them. */
 struct sorting {
     struct sort_row *rows, *spare; /* they swap: the result so far is in `rows` */

@@ -74,12 +74,8 @@ static struct sort_row *sorted(const struct held *held, enum map_order order, st
     struct sort_row *rows = arena_column(arena, (uint64_t)count * 2 + 2, sizeof *rows);
     if (rows == NULL)
         return NULL;
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){order_key(held, &held->segment[i], order), i};
-    sort_rows(rows, rows + count, count);
-    for (uint32_t i = 0; i < count; i++)
-        rows[i].key = group_key(&held->segment[rows[i].value]);
-    sort_rows(rows, rows + count, count);
+    SORT_BY(rows, rows + count, count, i, order_key(held, &held->segment[i], order));
+    SORT_AGAIN(rows, rows + count, count, own, group_key(&held->segment[own]));
     return rows;
 }
 

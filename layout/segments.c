@@ -371,9 +371,7 @@ static bool final_blocks_init(struct final_blocks *final, const struct device_tr
     *final = (struct final_blocks){device, rows_take(arena, device->n_blocks)};
     if (final->rows == NULL)
         return false;
-    for (uint32_t i = 0; i < device->n_blocks; i++)
-        final->rows[i] = (struct sort_row){device->blocks[i].address, i};
-    sort_rows(final->rows, final->rows + device->n_blocks, device->n_blocks);
+    SORT_BY(final->rows, final->rows + device->n_blocks, device->n_blocks, i, device->blocks[i].address);
     return true;
 }
 

@@ -31,12 +31,8 @@ static void older_sum(const struct timeline *timeline, struct old_site *site) {
 static void older_sort(struct timeline *timeline, const struct old_site *site, struct sort_row *row,
                        struct sort_row *spare) {
     uint32_t count = timeline->device->allocations.preexisting;
-    for (uint32_t i = 0; i < count; i++)
-        row[i] = (struct sort_row){site[older_site(timeline, i)].first, i};
-    sort_rows(row, spare, count);
-    for (uint32_t i = 0; i < count; i++)
-        row[i].key = UINT64_MAX - site[older_site(timeline, row[i].value)].bytes;
-    sort_rows(row, spare, count);
+    SORT_BY(row, spare, count, i, site[older_site(timeline, i)].first);
+    SORT_AGAIN(row, spare, count, own, UINT64_MAX - site[older_site(timeline, own)].bytes);
     for (uint32_t i = 0; i < count; i++) {
         timeline->oldest[i] = row[i].value;
         timeline->oldest_place[row[i].value] = i;

@@ -369,12 +369,8 @@ static void sums_make(struct making *making) {
  * many; `place` gets each node's new place. */
 static void siblings_sort(struct tree_node *node, uint32_t first, uint32_t count, struct sort_row *rows,
                           uint32_t *place) {
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){node[first + i].frame, i};
-    sort_rows(rows, rows + count, count);
-    for (uint32_t i = 0; i < count; i++)
-        rows[i].key = ~node[first + rows[i].value].bytes;
-    sort_rows(rows, rows + count, count);
+    SORT_BY(rows, rows + count, count, i, node[first + i].frame);
+    SORT_AGAIN(rows, rows + count, count, own, ~node[first + own].bytes);
     for (uint32_t i = 0; i < count; i++)
         place[first + rows[i].value] = first + i;
     for (uint32_t i = 0; i < count; i++) { /* follow each cycle of the permutation, holding one node */

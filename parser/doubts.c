@@ -184,9 +184,7 @@ static bool older_init(struct older *older, struct arena *arena, const struct al
                             .count = n};
     if (older->rows == NULL || older->latest == NULL)
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        older->rows[i] = (struct sort_row){allocations->address[i], i};
-    sort_rows(older->rows, older->rows + n, n);
+    SORT_BY(older->rows, older->rows + n, n, i, allocations->address[i]);
     *n_out = older_thin(older, allocations);
     for (uint32_t i = 0; i < older->count; i++)
         older->latest[older->count + i] = allocations->death[older->rows[i].value];

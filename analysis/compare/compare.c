@@ -132,12 +132,8 @@ static struct sort_row *profiles_sorted(const struct profiles *profiles,
     struct sort_row *rows = NULL, *spare = NULL;
     if (!ARENA_COLUMNS(arena, profiles->count, rows, spare))
         return NULL;
-    for (uint32_t i = 0; i < profiles->count; i++)
-        rows[i] = (struct sort_row){then(&profiles->key[i]), i};
-    sort_rows(rows, spare, profiles->count);
-    for (uint32_t i = 0; i < profiles->count; i++)
-        rows[i].key = key(&profiles->key[rows[i].value]);
-    sort_rows(rows, spare, profiles->count);
+    SORT_BY(rows, spare, profiles->count, i, then(&profiles->key[i]));
+    SORT_AGAIN(rows, spare, profiles->count, own, key(&profiles->key[own]));
     ARENA_DROP(arena, spare);
     return rows;
 }

@@ -189,11 +189,6 @@ static uint64_t pair_delta(const struct sides *sides, struct compare_pair pair) 
     return magnitude_of(compare_delta(a, b));
 }
 
-static void rows_of(struct sort_row *rows, const struct compare_group *groups, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){groups[i].key, i};
-}
-
 static uint32_t merge(const struct sort_row *a, uint32_t n_a, const struct sort_row *b, uint32_t n_b,
                       struct compare_pair *pairs) {
     uint32_t i = 0, k = 0, n = 0;
@@ -217,14 +212,10 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
     bool done = ARENA_COLUMNS(arena, n, rows, spare, merged, *pairs);
     *n_pairs = 0;
     if (done) {
-        rows_of(rows, a, n_a);
-        rows_of(rows + n_a, b, n_b);
-        sort_rows(rows, spare, n_a);
-        sort_rows(rows + n_a, spare, n_b);
+        SORT_BY(rows, spare, n_a, i, a[i].key);
+        SORT_BY(rows + n_a, spare, n_b, i, b[i].key);
         *n_pairs = merge(rows, n_a, rows + n_a, n_b, merged);
-        for (uint32_t i = 0; i < *n_pairs; i++)
-            rows[i] = (struct sort_row){~pair_delta(&sides, merged[i]), i};
-        sort_rows(rows, spare, *n_pairs);
+        SORT_BY(rows, spare, *n_pairs, i, ~pair_delta(&sides, merged[i]));
         for (uint32_t i = 0; i < *n_pairs; i++)
             (*pairs)[i] = merged[rows[i].value];
     }
@@ -235,24 +226,10 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
 /* ---- names ---- */
 
 static void name_pool(struct words *words, const struct device_trace *device, uint32_t pool) {
-    if (pool <= 1) {
+    if (pool <= 1)
         words_say(words, pool == POOL_UNKNOWN ? "unknown pool" : "default pool");
-        return;
-    }
-    words_say(words, "pool (");
-    words_number(words, device->pools[pool].first);
-    words_say(words, ", ");
-    words_number(words, device->pools[pool].second);
-    words_say(words, ")");
-}
-
-static void name_stream(struct words *words, uint32_t stream) {
-    if (stream == 0) {
-        words_say(words, "default stream");
-        return;
-    }
-    words_say(words, "stream ");
-    words_number(words, stream);
+    else
+        WORDS_TELL(words, "pool (%d, %d)", device->pools[pool].first, device->pools[pool].second);
 }
 
 /* Writes the text after the last slash of either kind, with a blank for NUL. */
@@ -279,7 +256,7 @@ uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint3
         return length < capacity ? length : capacity - 1;
     case COMPARE_BY_FILE: name_file(&words, trace, key); break;
     case COMPARE_BY_CATEGORY: words_say(&words, category_name((enum category)key)); break;
-    case COMPARE_BY_STREAM: name_stream(&words, key); break;
+    case COMPARE_BY_STREAM: WORDS_TELL(&words, key == 0 ? "default stream" : "stream %d", key); break;
     case COMPARE_BY_POOL: name_pool(&words, timeline->device, key); break;
     case COMPARE_BY_MODULE: module_say(&words, (uint8_t)key); break;
     case COMPARE_KINDS: break;

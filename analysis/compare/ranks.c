@@ -131,9 +131,7 @@ static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
     struct sort_row *rows, *spare;
     if (!ARENA_COLUMNS(maker->arena, n, rows, spare))
         return NULL;
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){frame_hash_of(maker, allocation_frame(timeline, i)), i};
-    sort_rows(rows, spare, n);
+    SORT_BY(rows, spare, n, i, frame_hash_of(maker, allocation_frame(timeline, i)));
     ARENA_DROP(maker->arena, spare);
     *count = n;
     return rows;

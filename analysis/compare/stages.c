@@ -71,12 +71,8 @@ bool stages_find(const struct stage_row *rows, uint32_t n_rows, struct arena *ar
     if (!ARENA_COLUMNS(arena, n_rows, order, parts, spare))
         return false;
     bytes_zero(stage, (size_t)n_rows * sizeof *stage);
-    for (uint32_t i = 0; i < n_rows; i++)
-        order[i] = (struct sort_row){(uint64_t)rows[i].rank, i};
-    sort_rows(order, spare, n_rows);
-    for (uint32_t i = 0; i < n_rows; i++)
-        order[i].key = (uint64_t)rows[order[i].value].step;
-    sort_rows(order, spare, n_rows);
+    SORT_BY(order, spare, n_rows, i, (uint64_t)rows[i].rank);
+    SORT_AGAIN(order, spare, n_rows, own, (uint64_t)rows[own].step);
     for (uint32_t from = 0, to; from < n_rows; from = to) {
         to = sort_rows_end(order, n_rows, from);
         step_cut(&(struct ranks){rows, order + from, to - from}, parts, spare, stage);

@@ -53,12 +53,8 @@ static uint32_t backward_of(const struct finder *finder, const struct turn *turn
 /* By stack, then size, then allocation. */
 static void rows_sort(const struct allocations *allocations, struct sort_row *rows, struct sort_row *spare,
                       uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        rows[i].key = allocations->size[rows[i].value];
-    sort_rows(rows, spare, count);
-    for (uint32_t i = 0; i < count; i++)
-        rows[i].key = allocations->stack[rows[i].value];
-    sort_rows(rows, spare, count);
+    SORT_AGAIN(rows, spare, count, own, allocations->size[own]);
+    SORT_AGAIN(rows, spare, count, own, allocations->stack[own]);
 }
 
 static int rows_compare(const struct allocations *allocations, const struct sort_row *a,

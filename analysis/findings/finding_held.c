@@ -141,9 +141,7 @@ static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32
         finder->failed = true;
         return;
     }
-    for (uint32_t i = 0; i < count; i++)
-        sites[i] = (struct sort_row){finder_site(finder, finder->order[finder->start[rows[i].value]]), i};
-    sort_rows(sites, sites + count, count);
+    SORT_BY(sites, sites + count, count, i, finder_site(finder, finder->order[finder->start[rows[i].value]]));
     for (uint32_t from = 0, to; from < count; from = to) {
         uint64_t bytes = 0;
         for (to = from; to < count && sites[to].key == sites[from].key; to++)

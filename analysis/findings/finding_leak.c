@@ -36,9 +36,7 @@ static void olds_find(struct finder *finder) {
         if (allocations->request[i] < finder->timeline->n_moments)
             rows[finder->olds.count++] = (struct sort_row){allocations->request[i], i};
     sort_rows(rows, spare, n);
-    for (uint32_t i = 0; i < n; i++)
-        rows[i].key = allocations->size[rows[i].value];
-    sort_rows(rows, spare, n);
+    SORT_AGAIN(rows, spare, n, own, allocations->size[own]);
     ARENA_DROP(finder->arena, spare);
 }
 
@@ -382,9 +380,7 @@ static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, u
         first[at] = from;
         length[at] = to - from;
     }
-    for (uint32_t i = 0; i < n; i++)
-        group[i] = (struct sort_row){~found[i].figure[0], i};
-    sort_rows(group, spare, n);
+    SORT_BY(group, spare, n, i, ~found[i].figure[0]);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t own = group[i].value;
         if (i < SAVINGS_OF_KIND) {

@@ -128,16 +128,12 @@ static uint32_t periods_find(struct searching *searching, const uint64_t *key, u
     struct sort_row *rows = searching->rows;
     bytes_zero(searching->votes, n * sizeof *searching->votes);
     bytes_zero(searching->voted, n * sizeof *searching->voted);
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){key[i], i};
-    sort_rows(rows, searching->spare, n);
+    SORT_BY(rows, searching->spare, n, i, key[i]);
     for (uint32_t i = 0, first = 0; i < n; i++) {
         first = i > 0 && rows[i].key == rows[i - 1].key ? first : rows[i].value;
         searching->ahead[rows[i].value] = first;
     }
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){searching->ahead[i], i};
-    sort_rows(rows, searching->spare, n);
+    SORT_BY(rows, searching->spare, n, i, searching->ahead[i]);
     for (uint32_t from = 0, to; from < n; from = to) {
         to = sort_rows_end(rows, n, from);
         key_votes(searching, from, to, &n_voted);

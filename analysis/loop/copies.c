@@ -95,12 +95,8 @@ static struct sort_row *candidates_sorted(struct copying *copying, uint32_t *cou
     if (spare == NULL || (rows == NULL && (rows = arena_column(arena, 0, sizeof *rows)) == NULL))
         return NULL;
     sort_rows(rows, spare, *count);
-    for (uint32_t i = 0; i < *count; i++)
-        rows[i].key = allocations->size[rows[i].value];
-    sort_rows(rows, spare, *count);
-    for (uint32_t i = 0; i < *count; i++)
-        rows[i].key = turns_at(copying->turns, rows[i].value - copying->runs->first_allocation);
-    sort_rows(rows, spare, *count);
+    SORT_AGAIN(rows, spare, *count, own, allocations->size[own]);
+    SORT_AGAIN(rows, spare, *count, own, turns_at(copying->turns, own - copying->runs->first_allocation));
     ARENA_DROP(arena, spare);
     return rows;
 }

@@ -270,9 +270,7 @@ static struct sort_row *unnamed_rows(struct naming *naming, bool freed, uint32_t
         if (is_unnamed(naming, i) && is_freed(naming, i) == freed)
             rows[(*count)++] = (struct sort_row){allocations->address[i], i};
     sort_rows(rows, spare, n);
-    for (uint32_t i = 0; i < n; i++)
-        rows[i].key = allocations->size[rows[i].value];
-    sort_rows(rows, spare, n);
+    SORT_AGAIN(rows, spare, n, own, allocations->size[own]);
     for (uint32_t i = 0; freed && i < n; i++)
         rows[i].key = recorded_from(naming->runs, naming->timeline, allocations->request[rows[i].value]);
     if (freed)

@@ -71,9 +71,7 @@ static bool groups_fold(struct free_blocks_summary *summary, struct arena *arena
     if (rows == NULL || summary->groups == NULL)
         return false;
     uint32_t count = summary->n_groups;
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){group_order(&each[i]), i};
-    sort_rows(rows, rows + n, count);
+    SORT_BY(rows, rows + n, count, i, group_order(&each[i]));
     summary->n_groups = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct free_blocks_group *own = &each[rows[i].value];

@@ -157,9 +157,7 @@ static void group_empty(struct replayer *replayer, const struct release_group *g
     allocator->no_memory |= rows == NULL;
     if (rows == NULL)
         return;
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){allocator->call[i].address, i};
-    sort_rows(rows, rows + n, n);
+    SORT_BY(rows, rows + n, n, i, allocator->call[i].address);
     for (uint32_t i = group->first; i < group->first + group->count; i++) {
         const struct segment_event *event = &replayer->device->segment_events[i];
         uint32_t low = SEARCH(0, n, k, rows[k].key < event->address);

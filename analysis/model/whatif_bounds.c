@@ -131,9 +131,7 @@ static uint64_t packed_top(struct packing *packing, const struct packed *items, 
                            struct sort_row *rows, enum packing_order order) {
     packing->count = 0;
     packing->top = 0;
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){packing_key(&items[i], order), i};
-    sort_rows(rows, rows + count, count);
+    SORT_BY(rows, rows + count, count, i, packing_key(&items[i], order));
     for (uint32_t i = 0; i < count; i++)
         packing_place(packing, items[rows[i].value]);
     return packing->top;

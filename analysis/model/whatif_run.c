@@ -95,9 +95,7 @@ static bool run_start(struct runner *runner) {
     struct sort_row *rows = arena_column(runner->arena, (uint64_t)count * 2, sizeof *rows);
     if (rows == NULL)
         return false;
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){allocations->address[i], i};
-    sort_rows(rows, rows + count, count);
+    SORT_BY(rows, rows + count, count, i, allocations->address[i]);
     runner->request = -1;
     for (uint32_t i = 0; i < count && !runner->stopped; i++) {
         uint32_t allocation = rows[i].value;

@@ -197,12 +197,8 @@ static bool cuts_gather(struct stepping *stepping, const struct edit *const *edi
         bytes_copy(all + stepping->n_cuts, edits[e]->cut, edits[e]->n_cuts * sizeof *all);
         stepping->n_cuts += edits[e]->n_cuts;
     }
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){all[i].from, i};
-    sort_rows(rows, rows + n, n);
-    for (uint32_t i = 0; i < n; i++)
-        rows[i].key = all[rows[i].value].allocation;
-    sort_rows(rows, rows + n, n);
+    SORT_BY(rows, rows + n, n, i, all[i].from);
+    SORT_AGAIN(rows, rows + n, n, own, all[own].allocation);
     for (uint32_t i = 0; i < n; i++)
         stepping->cut[i] = all[rows[i].value];
     ARENA_DROP(stepping->arena, all, rows);
@@ -254,9 +250,7 @@ static bool steps_sort(struct stepping *stepping) {
     struct step *sorted = arena_column(stepping->arena, n, sizeof *sorted);
     if (rows == NULL || sorted == NULL)
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){stepping->step[i].at, i};
-    sort_rows(rows, rows + n, n);
+    SORT_BY(rows, rows + n, n, i, stepping->step[i].at);
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = stepping->step[rows[i].value];
     ARENA_DROP(stepping->arena, rows, stepping->step);

@@ -101,9 +101,7 @@ static uint32_t *site_ranks(const struct page_view *view, struct arena *arena) {
         if (rank[site[i]]++ == 0)
             rows[count++].value = site[i];
     for (uint32_t chunk = NAME_CHUNKS; chunk-- > 0;) {
-        for (uint32_t i = 0; i < count; i++)
-            rows[i].key = chunk_of(text, site_text(trace, rows[i].value, text, sizeof text), chunk);
-        sort_rows(rows, spare, count);
+        SORT_AGAIN(rows, spare, count, own, chunk_of(text, site_text(trace, own, text, sizeof text), chunk));
     }
     for (uint32_t i = 0; i < count; i++)
         rank[rows[i].value] = i;
