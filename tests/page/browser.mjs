@@ -25,6 +25,9 @@ export const here = path.join(path.dirname(fileURLToPath(import.meta.url)), ".."
 export const samples = path.join(here, "..", "samples");
 export const strata = process.env.STRATA ?? "strata";
 
+/** The page's WebAssembly module, as the build makes it beside the program and the page carries it packed. */
+export const moduleFile = path.join(path.dirname(strata), "strata.wasm");
+
 /** Whether large sets run whole (scripts/test-all). */
 export const runsAll = process.env.STRATA_TEST_ALL === "ON";
 

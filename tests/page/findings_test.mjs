@@ -5,7 +5,10 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, here, report, samples, setView, skip, withPage, writePage } from "./browser.mjs";
+import { ask, here, moduleFile, report, samples, setView, skip, withPage, writePage } from "./browser.mjs";
+
+/** In a page, boot.js lends the program what unpacks the module. */
+Object.assign(globalThis, { window: { strata: { unpack: async () => readFileSync(moduleFile) } } });
 
 /** The page's own scripts, whose types templates/tsconfig.json knows. */
 const scripts = await Promise.all(["load", "questions", "session"].map((name) => import(path.join(here, "..", "templates", `${name}.js`))));
@@ -45,8 +48,6 @@ async function shown(input, devices) {
 }
 
 test("WebAssembly and the program give the same findings", { skip }, async (t) => {
-    const page = readFileSync(writePage(path.join(samples, "train.pickle")), "utf8");
-    Object.assign(globalThis, { document: { getElementById: (/** @type {string} */ id) => ({ textContent: carried(page, id) }) } });
     const module = await loadModule();
     let devices = 0;
     let compared = 0;

@@ -6,7 +6,10 @@ import path from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { browser, folder, here, report, samples, skip, writePage } from "./browser.mjs";
+import { browser, folder, here, moduleFile, report, samples, skip, writePage } from "./browser.mjs";
+
+/** Stands for boot.js, which lends the program what unpacks the module. */
+const BOOT = "window.strata = { unpack: async (id) => Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0)) };";
 
 /** An inert element of a page that strata wrote. @param {string} page @param {string} id */
 function carried(page, id) {
@@ -21,9 +24,9 @@ test("views and recordings do not affect each other", { skip }, async () => {
     const script = path.join(folder, "script.js");
     execFileSync("esbuild", [path.join(here, "page", "two_views.js"), "--bundle", "--format=iife", "--log-level=warning", `--outfile=${script}`]);
     const inert = (/** @type {string} */ id, /** @type {string} */ text) => `<script type="application/octet-stream" id="${id}">${text}</script>`;
-    const parts = [inert("module", carried(first, "module")), inert("payload", carried(first, "payload")), inert("second", carried(second, "payload"))];
+    const parts = [inert("module", readFileSync(moduleFile, "base64")), inert("payload", carried(first, "payload")), inert("second", carried(second, "payload"))];
     const page = path.join(folder, "views.html");
-    writeFileSync(page, `<!doctype html><meta charset="utf-8"><body>${parts.join("")}<script>${readFileSync(script, "utf8")}</script>`);
+    writeFileSync(page, `<!doctype html><meta charset="utf-8"><body>${parts.join("")}<script>${BOOT}${readFileSync(script, "utf8")}</script>`);
 
     const tab = await browser.newPage();
     try {
