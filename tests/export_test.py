@@ -28,12 +28,14 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from export_readers import (  # noqa: E402
     COLUMNS, EVERY, READ_TRACES, STRATA, Rows, folded_sum, package, pprof_program, pprof_sums, speedscope_sums)
+from report_case import corpus_below, samples_of_every_kind  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 KINDS = {"csv": ".csv", "sqlite": ".sqlite", "pprof": ".pb.gz", "folded": ".folded", "speedscope": ".speedscope.json",
          "perfetto": ".pftrace"}
-MOST_NBYTES = 3_000_000  # larger files, which repeat what smaller ones have, are read only with STRATA_TEST_ALL
+# Larger files repeat what smaller ones have, and are read only with STRATA_TEST_ALL.
+MOST_NBYTES = 1 << 40 if EVERY else 3_000_000
 csv.field_size_limit(1 << 30)
 
 
@@ -75,19 +77,6 @@ def database(data):
             copy = sqlite3.connect(":memory:")
             source.backup(copy)
             return copy
-
-
-def samples():
-    return sorted(path for path in SAMPLES.iterdir() if path.suffix in (".pickle", ".gz", ".log"))
-
-
-def corpus():
-    folder = os.environ.get("STRATA_CORPUS")
-    if not folder:
-        print("skipped: the corpus (STRATA_CORPUS is not set)")
-        return []
-    files = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.name != "MANIFEST.json")
-    return [path for path in files if EVERY or path.stat().st_size < MOST_NBYTES]
 
 
 class Export(unittest.TestCase):
@@ -195,10 +184,10 @@ class Export(unittest.TestCase):
         self.check_traces(traces)
 
     def test_samples(self):
-        self.check_all(samples())
+        self.check_all(samples_of_every_kind())
 
     def test_corpus(self):
-        self.check_all(corpus())
+        self.check_all(corpus_below(MOST_NBYTES))
 
     def test_rows_are_the_events(self):
         """With CPython's pickle as control: every alloc event is a row, and its free_completed event ends it."""

@@ -22,6 +22,7 @@ from simulator.dice import Dice  # noqa: E402
 from simulator.stacks import CALL, PROJECT, STEP, TORCH  # noqa: E402
 from simulator.transformer import Shape, Training  # noqa: E402
 from simulator.world import Flavour, Recording, World, settings, snapshot  # noqa: E402
+from twins import annotated  # noqa: E402
 
 DEFAULT_RUNS = 40
 ANNOTATIONS = ("profiler", "optimizer", "none")
@@ -156,15 +157,6 @@ class Run(Training):
                 self.optimize()
             self.habit()
             self.zero_grad()
-
-
-def annotated(value, mode):
-    """The snapshot with only the annotations that the mode keeps."""
-    prefix = {"profiler": "", "optimizer": "Optimizer.step", "none": None}[mode]
-    value["external_annotations"] = [
-        each for each in value["external_annotations"] if prefix is not None and each["name"].startswith(prefix)
-    ]
-    return value
 
 
 def play(seed, story, noise, mode):

@@ -1,4 +1,4 @@
-"""Shared by the tests of the report: runs the program and reads its report."""
+"""Shared by tests of the report and of other outputs: runs the program, and lists samples and the corpus."""
 
 import json
 import os
@@ -24,3 +24,16 @@ def report(path, *words):
 
 def samples():
     return sorted(SAMPLES.glob("*.pickle"))
+
+
+def samples_of_every_kind():
+    return sorted(path for path in SAMPLES.iterdir() if path.suffix in (".pickle", ".gz", ".log"))
+
+
+def corpus_below(most_nbytes):
+    """Files of the corpus that are smaller; says so if there is no corpus."""
+    if not CORPUS:
+        print("skipped: the corpus (STRATA_CORPUS is not set)")
+        return []
+    files = sorted(path for path in pathlib.Path(CORPUS).rglob("*") if path.is_file() and path.name != "MANIFEST.json")
+    return [path for path in files if path.stat().st_size < most_nbytes]

@@ -19,6 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from hostile_snapshots import Maker  # noqa: E402
+from report_case import corpus_below, samples_of_every_kind  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = pathlib.Path(os.environ.get("STRATA", ROOT / "build" / "release" / "strata")).resolve()
@@ -41,19 +42,6 @@ def run(*words, codes=(0,)):
 def answer(*words, codes=(0,)):
     data = run(*words, codes=codes)
     return json.loads(data) if data else None
-
-
-def samples():
-    return sorted(path for path in SAMPLES.iterdir() if path.suffix in (".pickle", ".gz", ".log"))
-
-
-def corpus():
-    folder = os.environ.get("STRATA_CORPUS")
-    if not folder:
-        print("skipped: the corpus (STRATA_CORPUS is not set)")
-        return []
-    files = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.name != "MANIFEST.json")
-    return [path for path in files if path.stat().st_size < 4 << 20]
 
 
 def answers_of(path, refusals=(0,)):
@@ -153,12 +141,12 @@ class Schemas(unittest.TestCase):
                 self.assertEqual(self.validators[name].is_valid(wrong), wrong == document, f"{name} {path}")
 
     def test_samples(self):
-        for path in samples():
+        for path in samples_of_every_kind():
             with self.subTest(path=path.name):
                 self.hold_all(path)
 
     def test_corpus(self):
-        for path in corpus():
+        for path in corpus_below(4 << 20):
             with self.subTest(path=path.name):
                 self.hold_all(path, (0, 1))
 
@@ -203,7 +191,7 @@ class Schemas(unittest.TestCase):
 
     def test_brief(self):
         """--brief fits on one screen and has the report's words and figures."""
-        for path in samples():
+        for path in samples_of_every_kind():
             data = run("report", "--brief", path)
             self.assertLessEqual(len(data), 4096, path)
             brief, whole = json.loads(data), answer("report", "--json", path)

@@ -406,6 +406,7 @@ def play(world, twin, faulty):
 
 
 def annotated(value, mode):
+    """The snapshot with only the annotations that the mode keeps."""
     prefix = {"profiler": "", "optimizer": "Optimizer.step", "none": None}[mode]
     value["external_annotations"] = [
         each for each in value["external_annotations"] if prefix is not None and each["name"].startswith(prefix)]

@@ -1,8 +1,11 @@
 /* Runs the whole program as a function, in a folder of its own that is emptied afterwards. */
 #pragma once
 
+#include "tests/fuzz/recipe.h"
+
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* Enters an empty folder, the same one each time. */
 void program_enter(void);
@@ -11,6 +14,14 @@ void program_folder(const char *name);
 
 /* Writes a file there, and makes its folder. */
 void program_write(const char *name, const void *bytes, size_t nbytes);
+
+/* Writes the pickle that a recipe makes. */
+static inline void program_write_recipe(const char *name, const uint8_t *bytes, size_t nbytes) {
+    size_t made_nbytes;
+    uint8_t *made = recipe_make(bytes, nbytes, &made_nbytes);
+    program_write(name, made, made_nbytes);
+    free(made);
+}
 
 /* Runs the program with these words, of which the first is its name; checks the exit code, and that no temporary file is
  * left. */

@@ -3,7 +3,6 @@
  * the recipe of A. The patched recipe is that of B, so most of B is as in A.
  */
 #include "tests/fuzz/program.h"
-#include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"
 
 #include <stdlib.h>
@@ -16,13 +15,6 @@ static const char *const pages[] = {NULL,           "-ochange.html",         "-o
 static const char *const ends[] = {"b",          "b#step=1",         "b#at=peak", "b#at=3",
                                    "b#device=1", "b#at=99999999999", "b#",        "a"};
 
-static void recipe_write(const char *name, const uint8_t *bytes, size_t nbytes) {
-    size_t made_nbytes;
-    uint8_t *made = recipe_make(bytes, nbytes, &made_nbytes);
-    program_write(name, made, made_nbytes);
-    free(made);
-}
-
 static void patched_write(const uint8_t *bytes, size_t nbytes, const uint8_t *patch, size_t patch_nbytes,
                           size_t at) {
     uint8_t *copy = malloc(nbytes + 1);
@@ -32,7 +24,7 @@ static void patched_write(const uint8_t *bytes, size_t nbytes, const uint8_t *pa
         memcpy(copy, bytes, nbytes);
     for (size_t i = 0; i < patch_nbytes && at + i < nbytes; i++)
         copy[at + i] = patch[i];
-    recipe_write("b", copy, nbytes);
+    program_write_recipe("b", copy, nbytes);
     free(copy);
 }
 
@@ -57,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     if (how & 128)
         program_word(&words, "a#at=peak");
     program_enter();
-    recipe_write("a", bytes + patch_nbytes, nbytes - patch_nbytes);
+    program_write_recipe("a", bytes + patch_nbytes, nbytes - patch_nbytes);
     patched_write(bytes + patch_nbytes, nbytes - patch_nbytes, bytes, patch_nbytes, at);
     program_run_words(&words);
     program_leave();

@@ -4,7 +4,6 @@
 #include "tests/fuzz/target.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char *const budgets[] = {"1MiB", "2MiB", "20MiB", "64MiB", "256MiB", "1GiB", "80GiB", "8EiB"};
 static const char *const words[] = {"--ranks=2",
@@ -46,13 +45,6 @@ static void words_add(struct program_words *own, uint8_t how, uint8_t more) {
         program_word(own, "small");
 }
 
-static void recipe_write(const char *name, const uint8_t *bytes, size_t nbytes) {
-    size_t made_nbytes;
-    uint8_t *made = recipe_make(bytes, nbytes, &made_nbytes);
-    program_write(name, made, made_nbytes);
-    free(made);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct program_words own = {0};
     char budget[32];
@@ -65,11 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
         program_word(&own, budget);
     words_add(&own, how, more);
     program_enter();
-    recipe_write("in", bytes, nbytes);
+    program_write_recipe("in", bytes, nbytes);
     if (how & OTHER)
-        recipe_write("small", sample, sizeof sample);
+        program_write_recipe("small", sample, sizeof sample);
     else
-        recipe_write("small", bytes, nbytes / 2);
+        program_write_recipe("small", bytes, nbytes / 2);
     program_run_words(&own);
     program_leave();
     return 0;

@@ -5,8 +5,6 @@
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"
 
-#include <stdlib.h>
-
 static const char *const sets[] = {"--set=expandable_segments=True",
                                    "--set=expandable_segments:False",
                                    "--set=roundup_power2_divisions=8",
@@ -27,13 +25,6 @@ static const char *const budgets[] = {
     "--gpu=1",    "--gpu=2MiB", "--gpu=20MiB", "--gpu=64MiB",
     "--gpu=1GiB", "--gpu=80GB", "--gpu=8EiB",  "--gpu=99999999999999999999"};
 enum { N_SETS = sizeof sets / sizeof *sets, N_BUDGETS = sizeof budgets / sizeof *budgets };
-
-static void recipe_write(const char *name, const uint8_t *bytes, size_t nbytes) {
-    size_t made_nbytes;
-    uint8_t *made = recipe_make(bytes, nbytes, &made_nbytes);
-    program_write(name, made, made_nbytes);
-    free(made);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct program_words words = {0};
@@ -57,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     }
     program_word(&words, how & 128 ? "in=8" : "in");
     program_enter();
-    recipe_write("in", bytes, nbytes);
-    recipe_write("small", bytes, nbytes / 2);
+    program_write_recipe("in", bytes, nbytes);
+    program_write_recipe("small", bytes, nbytes / 2);
     program_run_words(&words);
     program_leave();
     return 0;

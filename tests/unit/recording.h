@@ -143,6 +143,14 @@ static inline uint32_t recording_allocation(struct recording *recording, uint32_
     return id;
 }
 
+/* An allocation with an address and without a stack. */
+static inline uint32_t recording_allocation_at(struct recording *recording, uint32_t birth, uint32_t death,
+                                               uint64_t size, uint64_t address) {
+    uint32_t id = recording_allocation(recording, birth, death, size, 0);
+    recording->address[id] = address;
+    return id;
+}
+
 /* Adds an annotation at a time that the test chooses. */
 static inline void recording_annotation_at(struct recording *recording, int64_t time_us, const char *name,
                                            enum annotation_stage stage) {

@@ -67,20 +67,13 @@ static void test_a_segment_larger_than_its_blocks(void **state) {
     recording_close(recording);
 }
 
-static uint32_t allocation_at(struct recording *recording, uint32_t birth, uint32_t death, uint64_t size,
-                              uint64_t address) {
-    uint32_t id = recording_allocation(recording, birth, death, size, 0);
-    recording->address[id] = address;
-    return id;
-}
-
 /* Free blocks are joined again when the allocation between them is gone. */
 static void test_blocks_join_again(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){4 << 20, -(6 << 20), 0});
-    allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
-    allocation_at(recording, 12, 15, MIB, BASE + 4 * MIB);
+    recording_allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
+    recording_allocation_at(recording, 12, 15, MIB, BASE + 4 * MIB);
     recording_settle(recording, 20);
     struct free_blocks_summary summary = free_blocks_after(recording, 10, true);
     assert_free_blocks(&summary.all, 1, 10 * MIB, 6 * MIB, 1, 6 * MIB);
@@ -93,9 +86,10 @@ static void test_gaps_between_live_allocations(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){-(10 << 20), 0});
-    uint32_t pending = allocation_at(recording, 1, 15, MIB + 1, BASE + MIB); /* rounded up to 1 MiB + 512 */
-    allocation_at(recording, 2, 16, 2 * MIB, BASE + 4 * MIB);
-    allocation_at(recording, 3, 5, MIB, BASE); /* gone before */
+    uint32_t pending =
+        recording_allocation_at(recording, 1, 15, MIB + 1, BASE + MIB); /* rounded up to 1 MiB + 512 */
+    recording_allocation_at(recording, 2, 16, 2 * MIB, BASE + 4 * MIB);
+    recording_allocation_at(recording, 3, 5, MIB, BASE); /* gone before */
     recording->request[pending] = 8;
     recording_settle(recording, 20);
     struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
@@ -123,7 +117,7 @@ static void test_segments_that_came_and_went_since(void **state) {
     segment_event(recording, 12, SEGMENT_ALLOC, 2 * BASE, 20 * MIB);
     segment_event(recording, 13, SEGMENT_ALLOC, 3 * BASE, 40 * MIB); /* the older segment counts */
     segment_event(recording, 14, SEGMENT_FREE, 3 * BASE, 40 * MIB);
-    allocation_at(recording, 6, 15, 4 * MIB, 3 * BASE);
+    recording_allocation_at(recording, 6, 15, 4 * MIB, 3 * BASE);
     recording_settle(recording, 20);
     struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.n_groups, 2);
@@ -141,7 +135,7 @@ static void test_pages_of_an_expandable_segment(void **state) {
     recording_segment(recording, BASE, SEGMENT_EXPANDABLE, 1, (const int64_t[]){4 << 20, -(4 << 20), 0});
     segment_event(recording, 11, SEGMENT_UNMAP, BASE + 8 * MIB, 10 * MIB);
     segment_event(recording, 12, SEGMENT_MAP, BASE + 6 * MIB, 2 * MIB);
-    allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
+    recording_allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
     recording_settle(recording, 20);
     struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.n_groups,
@@ -166,7 +160,7 @@ static void test_hostile_ranges(void **state) {
     recording_segment(recording, BASE + MIB, 0, 2, (const int64_t[]){-(1 << 20), 0});
     segment_event(recording, 11, SEGMENT_FREE, UINT64_MAX - 10, UINT64_MAX);
     segment_event(recording, 12, SEGMENT_FREE, BASE, 0);
-    allocation_at(recording, 1, 15, UINT64_MAX, BASE + 2 * MIB);
+    recording_allocation_at(recording, 1, 15, UINT64_MAX, BASE + 2 * MIB);
     recording_settle(recording, 20);
     struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.all.reserved_bytes, 5 * MIB);

@@ -13,13 +13,6 @@ static void change(struct recording *recording, uint32_t event, enum segment_cha
         (struct segment_event){.event = event, .change = (uint8_t)change, .address = address, .size = size};
 }
 
-static uint32_t allocation_at(struct recording *recording, uint32_t birth, uint32_t death, uint64_t size,
-                              uint64_t address) {
-    uint32_t id = recording_allocation(recording, birth, death, size, 0);
-    recording->address[id] = address;
-    return id;
-}
-
 static struct held state_after(struct recording *recording, uint32_t event) {
     struct segments segments;
     struct held held;
@@ -57,11 +50,11 @@ static void test_segments_come_and_go(void **state) {
     change(recording, 2, SEGMENT_ALLOC, BASE, 20 * MIB);
     change(recording, 5, SEGMENT_ALLOC, 2 * BASE, 2 * MIB);
     change(recording, 15, SEGMENT_FREE, 2 * BASE, 2 * MIB);
-    allocation_at(recording, 4, STAYS, 4 * MIB, BASE);
-    uint32_t small = allocation_at(recording, 7, 12, 1000, 2 * BASE + 512);
+    recording_allocation_at(recording, 4, STAYS, 4 * MIB, BASE);
+    uint32_t small = recording_allocation_at(recording, 7, 12, 1000, 2 * BASE + 512);
     recording->request[small] = 10;
-    allocation_at(recording, 8, 14, 15 * MIB + 100,
-                  BASE + 4 * MIB); /* less than 1 MiB is left after it, which is its remainder */
+    recording_allocation_at(recording, 8, 14, 15 * MIB + 100,
+                            BASE + 4 * MIB); /* less than 1 MiB is left after it, which is its remainder */
     recording_settle(recording, 20);
     assert_int_equal(state_after(recording, 0).n_segments, 0);
     struct held held = state_after(recording, 8);
@@ -90,7 +83,7 @@ static void test_pages_join_and_part(void **state) {
     recording_segment(recording, BASE, SEGMENT_EXPANDABLE, 1, (const int64_t[]){30 << 20, -(30 << 20), 0});
     change(recording, 5, SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
     change(recording, 11, SEGMENT_UNMAP, BASE + 60 * MIB, 20 * MIB);
-    allocation_at(recording, 8, STAYS, 30 * MIB, BASE);
+    recording_allocation_at(recording, 8, STAYS, 30 * MIB, BASE);
     recording_settle(recording, 20);
     struct held held = state_after(recording, 3);
     assert_int_equal(held.n_segments, 2); /* the pages between were not there yet */
@@ -111,7 +104,7 @@ static void test_private_pools_keep_to_themselves(void **state) {
     recording->pools[2] = (struct pool_id){0, 7};
     recording->device.n_pools = 3;
     recording_segment(recording, BASE, 0, 2, (const int64_t[]){4 << 20, -(16 << 20), 0});
-    allocation_at(recording, 0, STAYS, 4 * MIB, BASE);
+    recording_allocation_at(recording, 0, STAYS, 4 * MIB, BASE);
     recording_settle(recording, 3);
     assert_int_equal(causes_after(recording, 1).cause_bytes[GAP_PRIVATE], 16 * MIB);
     recording_close(recording);
@@ -122,10 +115,10 @@ static void test_contradictions_are_counted(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){-(20 << 20), 0});
-    allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
-    allocation_at(recording, 2, STAYS, 8 * MIB, BASE + 2 * MIB);
-    allocation_at(recording, 3, STAYS, MIB, BASE + 2 * MIB);
-    allocation_at(recording, 4, STAYS, 5 * MIB, 4 * BASE);
+    recording_allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
+    recording_allocation_at(recording, 2, STAYS, 8 * MIB, BASE + 2 * MIB);
+    recording_allocation_at(recording, 3, STAYS, MIB, BASE + 2 * MIB);
+    recording_allocation_at(recording, 4, STAYS, 5 * MIB, 4 * BASE);
     change(recording, 6, SEGMENT_ALLOC, BASE + 10 * MIB, 20 * MIB);
     recording_settle(recording, 20);
     struct held held = state_after(recording, 10);
