@@ -297,8 +297,8 @@ void times_pack(struct packer *packer, const struct device_trace *device, uint32
     bytes_zero(class, device->n_events);
     payload_classify_completions(device, class, 0, device->allocations.count);
     payload_classify_births(device, class, 0, device->allocations.count);
-    for (uint8_t k = 0; k < N_EVENT_CLASSES; k++)
-        column[k].count = bytes_count(class, device->n_events, k);
+    for (uint32_t k = 0; k < N_EVENT_CLASSES; k++)
+        column[k].count = bytes_count(class, device->n_events, (uint8_t)k);
     times_write(packer, column, device, class);
     section_begin(packer);
     for (uint32_t k = 0; k < N_EVENT_CLASSES && packer->error == PAYLOAD_OK; k++)
