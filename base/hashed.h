@@ -20,12 +20,12 @@ struct row_table {
  * The slot of the row for which `equal` is true, an expression in the row named `row`, or the empty slot where it
  * belongs. The table has slots. Example: *ROW_SEEK(table, hash_of(key), i, key_of[i] == key)
  */
-#define ROW_SEEK(table, hash, row, equal)                                   \
-    __extension__({                                                         \
-        uint32_t row_at = (hash) & (table)->mask;                           \
-        for (uint32_t row; (row = (table)->slot[row_at]) != 0 && !(equal);) \
-            row_at = (row_at + 1) & (table)->mask;                          \
-        &(table)->slot[row_at];                                             \
+#define ROW_SEEK(table, hash, row, equal)                                     \
+    __extension__({                                                           \
+        uint32_t row_at = (hash) & (table)->mask;                             \
+        for (uint32_t row; ((row) = (table)->slot[row_at]) != 0 && !(equal);) \
+            row_at = (row_at + 1) & (table)->mask;                            \
+        &(table)->slot[row_at];                                               \
     })
 
 /* Doubles the slots; hash(context, row) is what the row was added under. False: no memory, and nothing has changed. */
@@ -70,6 +70,12 @@ static inline uint32_t key_map_find(const struct key_map *map, uint64_t key) {
     return KEY_NOT_FOUND;
 }
 
+/* The place of a key's number, until the map changes; NULL: it is not there. */
+static inline uint32_t *key_map_number(const struct key_map *map, uint64_t key) {
+    uint32_t at = key_map_find(map, key);
+    return at != KEY_NOT_FOUND ? &map->slot[at].number : NULL;
+}
+
 /* Doubles the slots. False: no memory, and nothing has changed. */
 bool key_map_grow(struct key_map *map, struct arena *arena);
 
@@ -89,5 +95,5 @@ static inline bool key_map_add(struct key_map *map, struct arena *arena, uint64_
     return true;
 }
 
-/* Takes out the key at a slot. Later keys may move to fill the gap. */
-void key_map_remove(struct key_map *map, uint32_t at);
+/* Takes out the key of the slot `hole`. Later keys may move to fill it. */
+void key_map_remove(struct key_map *map, uint32_t hole);

@@ -73,10 +73,9 @@ static void dictionaries_fill(struct packer *packer, struct allocation_dictionar
             dictionaries->stacks[dictionaries->n_stacks++] = allocations->stack[i];
             *place = dictionaries->n_stacks;
         }
-        uint32_t slot = key_map_find(&sizes, allocations->size[i]);
-        dictionaries->size_place[i] =
-            slot != KEY_NOT_FOUND ? sizes.slot[slot].number - 1 : dictionaries->n_sizes;
-        if (slot != KEY_NOT_FOUND)
+        const uint32_t *number = key_map_number(&sizes, allocations->size[i]);
+        dictionaries->size_place[i] = number != NULL ? *number - 1 : dictionaries->n_sizes;
+        if (number != NULL)
             continue;
         dictionaries->sizes[dictionaries->n_sizes++] = allocations->size[i];
         if (!number_add(packer, &sizes, allocations->size[i], dictionaries->n_sizes))
@@ -222,11 +221,11 @@ void addresses_pack(struct packer *packer, const struct allocations *allocations
     uint32_t *ago = packer_alloc(packer, (uint64_t)n * sizeof *ago);
     uint64_t *fresh = packer_alloc(packer, (uint64_t)n * sizeof *fresh), end = 0;
     for (uint32_t i = 0; ago != NULL && fresh != NULL && i < n; i++) {
-        uint32_t slot = key_map_find(&last_use, allocations->address[i]);
+        uint32_t *last = key_map_number(&last_use, allocations->address[i]);
         ago[i] = 0;
-        if (slot != KEY_NOT_FOUND) {
-            ago[i] = i + 1 - last_use.slot[slot].number;
-            last_use.slot[slot].number = i + 1;
+        if (last != NULL) {
+            ago[i] = i + 1 - *last;
+            *last = i + 1;
         } else {
             fresh[n_fresh++] = zigzag(allocations->address[i] - end);
             if (!number_add(packer, &last_use, allocations->address[i], i + 1))
