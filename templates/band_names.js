@@ -64,9 +64,12 @@ function nameAreas(/** @type {Page} */ page, context, taken, pane) {
     }
 }
 
+/** Pixels that a band must have for a name. @param {number} ratio @returns {[rows: number, columns: number]} */
+const leastRoom = (ratio) => [Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio)];
+
 /** @param {Page} page @param {Context} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
 function nameBands(page, context, taken, { view, ratio }) {
-    const names = view.c.band_names(Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio));
+    const names = view.c.band_names(...leastRoom(ratio));
     for (let i = 0; i < names; i++) {
         const { site, color, ink, from, to, top, bottom } = view.c.band_name(i);
         const room = { from: from / ratio + PAD, to: to / ratio - PAD };
@@ -84,6 +87,11 @@ function nameBands(page, context, taken, { view, ratio }) {
     }
 }
 
+/** Does a part of the search for bands that have room. True: it goes on. @param {Page} page @param {Pane} pane */
+export function findsNames(page, { view, ratio }) {
+    return !showsAreas(page) && view.c.band_names_step(...leastRoom(ratio)) === 1;
+}
+
 /** Writes the names at once. @param {Page} page @param {Pane} pane */
 export function writeNames(page, pane) {
     const context = context2d(pane.axes);
@@ -97,16 +105,17 @@ export function writeNames(page, pane) {
     context.restore();
 }
 
-/** Writes the names a moment after a drawing; the next drawing removes them. The legend asks for its additions in a
- * turn of its own. @param {Page} page @param {Pane} pane */
-export function nameBandsSoon(page, pane) {
+/** Writes the names a moment after a drawing; the next drawing removes them. Each part of the search for them has a
+ * turn of its own, and so has what the legend adds. @param {Page} page @param {Pane} pane */
+export function nameBandsSoon(page, pane, ms = REST_MS) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {
         // A drawing that has begun, or is due, comes first: its axes would remove the names.
         if (isStale(page, AXES)) return nameBandsSoon(page, pane);
+        if (findsNames(page, pane)) return nameBandsSoon(page, pane, 0);
         writeNames(page, pane);
         if (pane === plotOf(page)) alsoShownSoon(page, pane);
-    }, REST_MS);
+    }, ms);
 }
 
 /** Lists them in turns of their own. @param {Page} page @param {Pane} pane */

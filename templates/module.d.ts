@@ -121,6 +121,7 @@ pick(x: number, y: number): record_picked;
 outline(allocation: number): record_outline;
 x_of_event(event: number): number;
 event_of_x(x: number): number;
+band_names_step(rows: number, columns: number): number;
 band_names(rows: number, columns: number): number;
 band_name(index: number): record_band_name;
 areas(): record_areas;

@@ -189,6 +189,10 @@ static i32 groups_lay_out(struct page_view *view) {
 }
 
 i32 view_lay_out(struct page_view *view) {
+    if (view->laid != LAID_ALL) { /* the bands change */
+        view->named = false;
+        band_names_forget(&view->names);
+    }
     switch (view->laid) {
     case LAID_NOTHING: return bands_lay_out(view);
     case LAID_BANDS: return groups_lay_out(view);
@@ -215,15 +219,28 @@ place view_draw(struct page_view *view) {
                 view->fitted ? (double)scene->view.top_bytes : 0);
 }
 
-u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {
+/* So many bands are looked at in one step, which takes some milliseconds. */
+enum { NAMES_AT_ONCE = 1 << 18 };
+
+i32 view_band_names_step(struct page_view *view, u32 rows, u32 columns) {
+    if (view->named)
+        return PAYLOAD_OK;
     const struct record_request *request = &view->request;
     struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
     if (view->by_segments)
         style_of_segments(&style);
-    view->names.count = 0;
-    if (view_scene(view)->view.width != 0)
-        band_names_find(&view->names, view_scene(view), &style, rows < 1 ? 1 : rows,
-                        columns < 1 ? 1 : columns);
+    enum names_progress progress =
+        band_names_step(&view->names, view_scene(view), &style, rows < 1 ? 1 : rows,
+                        columns < 1 ? 1 : columns, NAMES_AT_ONCE);
+    if (progress == NAMES_GO_ON)
+        return PAYLOAD_MORE;
+    view->named = true;
+    return progress == NAMES_FOUND ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
+}
+
+u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {
+    while (view_band_names_step(view, rows, columns) == PAYLOAD_MORE) {
+    }
     return view->names.count;
 }
 

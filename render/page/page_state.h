@@ -212,7 +212,7 @@ struct page_view {
     struct scene scene;
     struct scene banded; /* scene of segments; shown instead of `scene` if `by_segments` */
     struct raster raster;
-    struct band_names names;  /* of the last search */
+    struct band_names names;  /* of the last drawing */
     struct also_finding also; /* of the window and the moment that were asked for last */
     struct page_sums sums[PAGE_SLOTS];
     enum compare_by within_by; /* sums cover only the group `within_key` of this kind, if `is_within` */
@@ -237,6 +237,7 @@ struct page_view {
     bool filtered, is_lit, is_narrow, by_segments, is_within;
     bool parted;     /* bands of the last drawing were high enough to be told apart */
     bool also_found; /* `also` is complete */
+    bool named;      /* `names` are complete */
     bool fitted;     /* the window had a vertical scale of its own */
     bool dense;      /* its bands were too thin to be told apart */
     /* what is laid out of the request, anew after each change of what is shown */

@@ -4,17 +4,6 @@
 #include "layout/filter.h"
 #include "render/raster/mix.h"
 
-/* Neighbours in the stack that look like one band. */
-struct run {
-    uint32_t first, end; /* bands [first, end) of the scene */
-    uint32_t limit;      /* end of the neighbours that may be taken together */
-    uint32_t allocation; /* the first allocation of the run */
-    uint32_t site;
-    uint32_t from, to; /* columns in which a part of it lies */
-    uint64_t bytes;    /* the most bytes of all its bands at once */
-    uint64_t foreign;  /* bytes of bands in between that are too thin to be seen */
-};
-
 struct finder {
     struct band_names *names;
     const struct scene *scene;
@@ -35,11 +24,8 @@ uint32_t band_ink(uint32_t color) {
 }
 
 /* Computes the edges of the run in its columns, as the raster draws them. */
-static void run_edges(struct finder *finder, const struct run *run) {
+static void run_edges(struct finder *finder, const struct band_run *run) {
     uint64_t below = 0, own = 0;
-    bytes_zero(finder->own + run->from, (run->to - run->from + 1) * sizeof *finder->own);
-    for (uint32_t i = run->first; i < run->end; i++)
-        scene_changes_add(finder->scene, &finder->scene->bands[i], finder->own);
     for (uint32_t column = 0; column < run->from; column++)
         below += finder->below[column];
     for (uint32_t column = run->from; column < run->to; column++) {
@@ -52,7 +38,7 @@ static void run_edges(struct finder *finder, const struct run *run) {
 
 /* Finds the widest room, or a higher one that is at least half as wide: a name reads better in the middle of a band
  * than at its edge. */
-static bool run_room(const struct finder *finder, const struct run *run, struct label_room *room) {
+static bool run_room(const struct finder *finder, const struct band_run *run, struct label_room *room) {
     struct label_room higher;
     uint32_t rows = finder->rows, least = finder->columns;
     *room = (struct label_room){0};
@@ -67,7 +53,7 @@ static bool run_room(const struct finder *finder, const struct run *run, struct 
     return room->to != 0;
 }
 
-static bool run_name(struct finder *finder, const struct run *run) {
+static bool run_name(struct finder *finder, const struct band_run *run) {
     struct band_names *names = finder->names;
     struct label_room room;
     run_edges(finder, run);
@@ -82,24 +68,39 @@ static bool run_name(struct finder *finder, const struct run *run) {
     return true;
 }
 
-static bool run_end(struct finder *finder, const struct run *run) {
-    bool wide = run->first < run->end && run->to - run->from >= finder->columns;
-    bool high = run->bytes / finder->rows >= finder->pixel_bytes;
-    if (run->site != 0 && wide && high && !run_name(finder, run))
+/* The run has all its bands: may there be room for a name? */
+static void run_is_whole(const struct finder *finder) {
+    struct band_names *names = finder->names;
+    const struct band_run *run = &names->run;
+    names->whole = true;
+    names->roomy = run->site != 0 && run->to - run->from >= finder->columns &&
+                   run->bytes / finder->rows >= finder->pixel_bytes;
+    if (names->roomy)
+        bytes_zero(finder->own + run->from, (run->to - run->from + 1) * sizeof *finder->own);
+}
+
+/* Names the run, whose bands are added to its sums, where it has room; the next one lies above it. */
+static bool run_end(struct finder *finder) {
+    const struct band_run *run = &finder->names->run;
+    if (!finder->names->roomy)
+        return true;
+    if (!run_name(finder, run))
         return false;
-    for (uint32_t i = run->first; i < run->end; i++)
-        scene_changes_add(finder->scene, &finder->scene->bands[i], finder->below);
+    for (uint32_t column = run->from; column <= run->to; column++)
+        finder->below[column] += finder->own[column];
     return true;
 }
 
-static void run_begin(const struct finder *finder, struct run *run, uint32_t index) {
+static void run_begin(const struct finder *finder, uint32_t index) {
     const struct band *band = &finder->scene->bands[index];
     const struct timeline *timeline = finder->scene->timeline;
     const struct scene_group *group = finder->scene->group, *last = group + finder->scene->n_groups;
     while (group < last && index >= group->end)
         group++;
     bool is_rest = group < last && group->is_rest; /* its call sites share one colour, so no name fits */
-    *run = (struct run){
+    finder->names->whole = false;
+    finder->names->summed = index;
+    finder->names->run = (struct band_run){
         .first = index,
         .end = index,
         .limit = group == last            ? finder->scene->n_bands
@@ -124,7 +125,10 @@ static bool look_alike(const struct finder *finder, uint32_t a, uint32_t b) {
 
 /* Does the band look like a part of the run? Bands too thin to be seen may hide in it, up to a pixel or a sixteenth in
  * all. */
-static bool run_takes(const struct finder *finder, struct run *run, const struct band *band) {
+static bool run_takes(const struct finder *finder, struct band_run *run) {
+    if (run->end == run->limit)
+        return false;
+    const struct band *band = &finder->scene->bands[run->end];
     uint64_t size = finder->scene->timeline->device->allocations.size[band->allocation];
     if (look_alike(finder, run->allocation, band->allocation))
         return true;
@@ -136,25 +140,36 @@ static bool run_takes(const struct finder *finder, struct run *run, const struct
     return true;
 }
 
-static void run_add(const struct finder *finder, struct run *run, const struct band *band) {
+static void run_add(const struct finder *finder, struct band_run *run) {
+    const struct band *band = &finder->scene->bands[run->end];
     uint64_t size = finder->scene->timeline->device->allocations.size[band->allocation];
     run->end++;
     run->to = band->tail > run->to ? band->tail : run->to;
     run->bytes = run->bytes > UINT64_MAX - size ? UINT64_MAX : run->bytes + size;
 }
 
-static bool runs_find(struct finder *finder) {
-    const struct scene *scene = finder->scene;
-    struct run run = {0};
-    for (uint32_t i = 0; i < scene->n_bands; i++) {
-        if (run.first == run.end || i == run.limit || !run_takes(finder, &run, &scene->bands[i])) {
-            if (!run_end(finder, &run))
-                return false;
-            run_begin(finder, &run, i);
-        }
-        run_add(finder, &run, &scene->bands[i]);
+/* Looks at the next band, which belongs to the run or ends it, or adds a band of a whole run to the sums. */
+static enum names_progress band_step(struct finder *finder) {
+    struct band_names *names = finder->names;
+    struct band_run *run = &names->run;
+    if (!names->whole) {
+        if (run_takes(finder, run))
+            run_add(finder, run);
+        else
+            run_is_whole(finder);
+        return NAMES_GO_ON;
     }
-    return run_end(finder, &run);
+    if (names->summed < run->end) {
+        scene_changes_add(finder->scene, &finder->scene->bands[names->summed++],
+                          names->roomy ? finder->own : finder->below);
+        return NAMES_GO_ON;
+    }
+    if (!run_end(finder))
+        return NAMES_NO_MEMORY;
+    if (run->end == finder->scene->n_bands)
+        return NAMES_FOUND;
+    run_begin(finder, run->end);
+    return NAMES_GO_ON;
 }
 
 void band_names_init(struct band_names *names, struct arena_host host) {
@@ -167,14 +182,28 @@ void band_names_release(struct band_names *names) {
     *names = (struct band_names){0};
 }
 
-bool band_names_find(struct band_names *names, const struct scene *scene, const struct raster_style *style,
-                     uint32_t rows, uint32_t columns) {
-    const uint64_t width = scene->view.width;
+void band_names_forget(struct band_names *names) {
     names->count = 0;
-    if (width == 0 || rows > scene->view.height || columns > width)
-        return true;
+    names->begun = false;
+}
+
+static enum names_progress names_end(struct band_names *names, enum names_progress progress) {
+    if (progress == NAMES_NO_MEMORY)
+        names->count = 0;
+    names->begun = false;
+    return progress;
+}
+
+enum names_progress band_names_step(struct band_names *names, const struct scene *scene,
+                                    const struct raster_style *style, uint32_t rows, uint32_t columns,
+                                    uint32_t most) {
+    const uint64_t width = scene->view.width;
+    if (!names->begun)
+        names->count = 0;
+    if (scene->n_bands == 0 || width == 0 || rows > scene->view.height || columns > width)
+        return names_end(names, NAMES_FOUND);
     if (!ARENA_GROW(&names->arena, names->scratch, names->scratch_capacity, 4 * (width + 1)))
-        return false;
+        return names_end(names, NAMES_NO_MEMORY);
     uint64_t *below = names->scratch, *own = below + width + 1;
     uint32_t *low = (uint32_t *)(void *)(own + width + 1);
     struct finder finder = {.names = names,
@@ -190,9 +219,22 @@ bool band_names_find(struct band_names *names, const struct scene *scene, const 
                             .low = low,
                             .high = low + width,
                             .scratch = low + 2 * width};
-    bytes_zero(below, (size_t)(width + 1) * sizeof *below);
-    if (runs_find(&finder))
-        return true;
-    names->count = 0;
-    return false;
+    if (!names->begun) {
+        names->begun = true;
+        bytes_zero(below, (size_t)(width + 1) * sizeof *below);
+        run_begin(&finder, 0);
+    }
+    enum names_progress progress = NAMES_GO_ON;
+    for (uint32_t i = 0; i < most && progress == NAMES_GO_ON; i++)
+        progress = band_step(&finder);
+    return progress == NAMES_GO_ON ? progress : names_end(names, progress);
+}
+
+bool band_names_find(struct band_names *names, const struct scene *scene, const struct raster_style *style,
+                     uint32_t rows, uint32_t columns) {
+    enum names_progress progress;
+    band_names_forget(names);
+    while ((progress = band_names_step(names, scene, style, rows, columns, UINT32_MAX)) == NAMES_GO_ON) {
+    }
+    return progress == NAMES_FOUND;
 }

@@ -20,19 +20,48 @@ struct band_name {
     struct label_room room;
 };
 
+/* Neighbours in the stack that look like one band. */
+struct band_run {
+    uint32_t first, end; /* bands [first, end) of the scene */
+    uint32_t limit;      /* end of the neighbours that may be taken together */
+    uint32_t allocation; /* the first allocation of the run */
+    uint32_t site;
+    uint32_t from, to; /* columns in which a part of it lies */
+    uint64_t bytes;    /* the most bytes of all its bands at once */
+    uint64_t foreign;  /* bytes of bands in between that are too thin to be seen */
+};
+
 struct band_names {
     struct band_name *name; /* in the order of the stack */
     uint32_t count;
     struct arena arena; /* memory of all arrays, kept from one search to the next */
     uint32_t capacity, scratch_capacity;
     uint64_t *scratch;
+
+    /* the search between two steps; `begun`: there is one */
+    bool begun;
+    bool whole, roomy; /* the run has all its bands; it may have room for a name */
+    struct band_run run;
+    uint32_t summed; /* the run's bands [first, summed) are added to its sums, once it is whole */
 };
 
 void band_names_init(struct band_names *names, struct arena_host host);
 void band_names_release(struct band_names *names);
 
-/* Finds the names with room for at least `rows` x `columns` pixels (1 or more each), of a built scene. False: no
- * memory, and there are no names. O(bands + (bands of that size) * width). */
+/* Forgets the names and the search that has begun, so that the next step begins another one. */
+void band_names_forget(struct band_names *names);
+
+/*
+ * Begins to find the names with room for at least `rows` x `columns` pixels (1 or more each), of a built scene, or
+ * continues. The arguments of all steps of a search are the same. A step looks at `most` bands or adds them to sums;
+ * all steps take O(bands + (bands of that size) * width).
+ */
+enum names_progress { NAMES_GO_ON, NAMES_FOUND, NAMES_NO_MEMORY /* there are no names */ };
+enum names_progress band_names_step(struct band_names *names, const struct scene *scene,
+                                    const struct raster_style *style, uint32_t rows, uint32_t columns,
+                                    uint32_t most);
+
+/* Does all steps of a new search. False: no memory. */
 bool band_names_find(struct band_names *names, const struct scene *scene, const struct raster_style *style,
                      uint32_t rows, uint32_t columns);
 

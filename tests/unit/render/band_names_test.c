@@ -166,6 +166,37 @@ static void test_neighbours_that_look_alike_have_one_name(void **state) {
     recording_close(recording);
 }
 
+/* A search in small steps finds what one at once finds, also if one that was left lies before it. */
+static void test_steps_find_the_same(void **state) {
+    (void)state;
+    uint32_t found = 0;
+    for (uint32_t round = 0; round < 60; round++) {
+        dice = (struct dice){round};
+        struct drawn drawn;
+        struct band_names stepped;
+        drawn_open(&drawn, 10 + dice_below(&dice, 300));
+        band_names_init(&stepped, plain_host);
+        struct raster_style style = {.color_by = round % 3 == 1 ? COLOR_BY_SIZE : COLOR_BY_SITE};
+        uint32_t rows = 4 + dice_below(&dice, 12), columns = 10 + dice_below(&dice, 60);
+        uint32_t most = 1 + dice_below(&dice, 8), left = dice_below(&dice, 6), steps = 0;
+        assert_true(band_names_find(&drawn.names, &drawn.scene, &style, rows, columns));
+        for (uint32_t i = 0; i < left; i++)
+            band_names_step(&stepped, &drawn.scene, &style, rows, columns, most);
+        band_names_forget(&stepped);
+        assert_int_equal(stepped.count, 0);
+        while (band_names_step(&stepped, &drawn.scene, &style, rows, columns, most) == NAMES_GO_ON)
+            steps++;
+        assert_true(steps >= drawn.scene.n_bands / most);
+        assert_int_equal(stepped.count, drawn.names.count);
+        for (uint32_t i = 0; i < stepped.count; i++)
+            assert_memory_equal(&stepped.name[i], &drawn.names.name[i], sizeof stepped.name[i]);
+        found += stepped.count;
+        band_names_release(&stepped);
+        drawn_close(&drawn);
+    }
+    assert_true(found > 200);
+}
+
 /* ---- ink ---- */
 
 static void test_letters_stand_out(void **state) {
@@ -181,6 +212,7 @@ int main(void) {
         cmocka_unit_test(test_the_longest_room_is_found),
         cmocka_unit_test(test_names_lie_in_their_bands),
         cmocka_unit_test(test_neighbours_that_look_alike_have_one_name),
+        cmocka_unit_test(test_steps_find_the_same),
         cmocka_unit_test(test_letters_stand_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
