@@ -1,5 +1,5 @@
 // The device that is shown, and how the state is written in the address.
-import { aboutOfText } from "./ends.js";
+import { aboutOfText, MARKS_MOST } from "./ends.js";
 import { filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
 import { oneOf, takeWords, writeAddress } from "./history.js";
 import { askFindings, askSteps, COMPARE_QUESTIONS, GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
@@ -8,11 +8,11 @@ import {
     change,
     COLORINGS,
     emptyFilter,
+    endApart,
     EVERYTHING,
     FOCUS_KINDS,
     invalidate,
     MAP_ORDERS,
-    MARKS_MOST,
     perPage,
     rangeInRun,
     THEMES,
@@ -28,6 +28,7 @@ import { boundedInteger, formatCount, numberPair } from "./text.js";
 export function setDevice(page, index) {
     const { state, view } = page;
     const before = view.facts.first_us;
+    endApart(page);
     view.setDevice(index);
     const shift = before - view.facts.first_us;
     const moved = (/** @type {{from: number, to: number}} */ { from, to }) => ({ from: from + shift, to: to + shift });

@@ -1,7 +1,7 @@
 // Compare: A against B, where each is a moment, a step or the selected range. The rows add up to the difference to the
 // byte.
 import { cleanNote, NOTE_MOST } from "./address.js";
-import { comparedEnds, endName, lastIsCut, LETTERS } from "./ends.js";
+import { comparedEnds, endName, lastIsCut, LETTERS, removeMark } from "./ends.js";
 import {
     asSum,
     fillEnds,
@@ -33,7 +33,7 @@ import {
     SLOTS,
 } from "./questions.js";
 import { drawSpark } from "./sparks.js";
-import { change, invalidate, isDark, LIST, rangeEvents, removeMark } from "./state.js";
+import { change, invalidate, isDark, LIST, rangeEvents } from "./state.js";
 import { goToEvent } from "./window.js";
 import {
     after,

@@ -8,12 +8,13 @@ import { filterWords } from "./filter.js";
 import { emptyLane, laneOf, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
 import { allocationTip, drawHeld, outlineAllocation, phaseTip } from "./overlay.js";
-import { drawAround, drawForPicture, drawStack, drawTimelineAxes, drawTimelineStack } from "./plot.js";
+import { drawAround, drawForPicture, drawStack, drawTimelineAxes, layStack, showStack } from "./plot.js";
 import { searchOf } from "./search.js";
 import {
     capacityBytes,
     change,
     clockShift,
+    endApart,
     FOCUS_KINDS,
     invalidate,
     OVERLAY,
@@ -219,6 +220,7 @@ function createRow(/** @type {Page} */ page, /** @type {Place} */ { device, box,
     const eventAt = (/** @type {number} */ x) => shown.c.event_of_x(x * stage.ratio);
     const at = (/** @type {number} */ x, /** @type {number} */ y) => {
         if (x < 0 || y < 0 || x >= stage.width || y >= stage.height) return null;
+        endApart(page);
         const { allocation, event } = shown.pick(Math.floor(x * stage.ratio), Math.floor(y * stage.ratio));
         return { event, allocation: state.viewBy === "age" ? allocation : null };
     };
@@ -255,7 +257,7 @@ function createRow(/** @type {Page} */ page, /** @type {Place} */ { device, box,
             shown.c.release();
         },
         /** @param {number} scale @param {boolean} inside */
-        picture: (scale, inside) => drawForPicture(page, pane, lane, has.found, scale, inside),
+        picture: (scale, inside) => atOnce(drawForPicture(page, pane, lane, has.found, scale, inside)),
         /** The row's event at the cursor; null: nobody points. */
         at: () => {
             const x = cursorX(page);
@@ -351,6 +353,7 @@ function* makeRows(/** @type {Page} */ page, /** @type {Place[]} */ places) {
     for (const place of places) {
         if (!page.state.all) return;
         while (page.session.c.prepare(place.device) === 1) yield;
+        if (made.has(place.device)) continue;
         const row = createRow(page, place);
         made.set(place.device, row);
         row.draw();
@@ -396,36 +399,36 @@ export function drawRows(page, pixels) {
     });
 }
 
-/** @typedef {ReturnType<typeof drawForPicture> & {device: number, pane: Pane, head: string}} Pictured */
+/** @typedef {ReturnType<Row["picture"]> & {device: number, pane: Pane, head: string}} Pictured */
 
 /**
  * Draws the timeline and the shown rows of other devices on canvases of their own, from the top; if there are many
- * devices, only those in sight.
+ * devices, only those in sight. Each row, which may be removed between two steps, is one step.
  * @param {Page} page @param {number} scale @param {boolean} inside
- * @returns {Pictured[]}
+ * @returns {Generator<undefined, Pictured[]>}
  */
-export function picturedRows(page, scale, inside) {
+export function* picturedRows(page, scale, inside) {
     const { session, state, view } = page;
     const plot = plotOf(page);
     const { groups, made: rows } = rowsOf(page);
     const kept = groups.length === 1 ? groups[0].places : placesInSight(page);
     const missing = kept.filter(({ device }) => state.all && device !== state.device && !rows.has(device));
-    atOnce(makeRows(page, missing));
-    const shown = state.all ? timedDevices(page) : [state.device];
-    const pictured = shown.flatMap((device) => {
+    yield* makeRows(page, missing);
+    /** @type {Pictured[]} */
+    const pictured = [];
+    for (const device of state.all ? timedDevices(page) : [state.device]) {
         const inHand = device === state.device;
         const row = kept.some((place) => place.device === device) ? rows.get(device) : undefined;
-        const made = inHand
-            ? drawForPicture(page, plot, laneOf(page), searchOf(page).ready, scale, inside)
-            : row?.picture(scale, inside);
-        if (!inHand && !row) return [];
-        const one = inHand ? view : /** @type {Row} */ (row).shown;
-        const head = state.all
-            ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(page, one, false)}`
-            : "";
-        return made ? [{ ...made, device, pane: inHand ? plot : /** @type {Row} */ (row).pane, head }] : [];
-    });
-    drawTimelineStack(page);
+        const head = (/** @type {View} */ shown) =>
+            state.all ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(page, shown, false)}` : "";
+        if (inHand) {
+            const made = yield* drawForPicture(page, plot, laneOf(page), searchOf(page).ready, scale, inside);
+            pictured.push({ ...made, device, pane: plot, head: head(view) });
+        } else if (row) pictured.push({ ...row.picture(scale, inside), device, pane: row.pane, head: head(row.shown) });
+        yield;
+    }
+    yield* layStack(page);
+    showStack(page);
     drawTimelineAxes(page);
     drawRows(page, true);
     return pictured;

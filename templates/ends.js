@@ -1,5 +1,6 @@
-// The two ends of a comparison: how they are written in the address, and what they mean.
+// The two ends of a comparison: how they are written in the address, what they mean, and the marks that set them.
 import { askSteps } from "./questions.js";
+import { change } from "./state.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
 /** Letters of the marks, in the order in which they are set. */
@@ -73,4 +74,27 @@ export function comparedRanges(page) {
     if (page.state.tab !== "compare") return null;
     const { aboutA: a, aboutB: b } = comparedEnds(page);
     return "from" in a && "from" in b ? { a, b } : null;
+}
+
+/* ---- marks ---- */
+
+export const MARKS_MOST = 3;
+
+/** Marks a moment as A, the next ones as B and C, and then begins with A again. The first two marks are compared.
+ * @param {Page} page @param {number} event */
+export function markAt(page, event) {
+    const marks = [...(page.state.marks.length < MARKS_MOST ? page.state.marks : []), { event, note: "" }];
+    change(page, { marks });
+    if (marks.length === 1) change(page, { compareA: `e${event}`, compareB: "" });
+    if (marks.length === 2) change(page, { compareA: `e${marks[0].event}`, compareB: `e${event}`, tab: "compare" });
+}
+
+export function removeMark(/** @type {Page} */ page, /** @type {number} */ nth) {
+    const { state } = page;
+    const text = `e${state.marks[nth].event}`;
+    change(page, {
+        marks: state.marks.filter((_, i) => i !== nth),
+        compareA: state.compareA === text ? "" : state.compareA,
+        compareB: state.compareB === text ? "" : state.compareB,
+    });
 }

@@ -3,6 +3,7 @@ import { fitOpening, goToView, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { copyStack } from "./details.js";
 import { nextDevice } from "./device_rows.js";
+import { markAt } from "./ends.js";
 import { KIND_TITLES } from "./finding_words.js";
 import { uiOf } from "./header.js";
 import { viewBack } from "./history.js";
@@ -12,7 +13,7 @@ import { endProof } from "./proof.js";
 import { askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey, viewCommands } from "./side.js";
-import { axisOfEvent, change, flush, HEADER, heldMoment, invalidate, markAt, perPage, select } from "./state.js";
+import { axisOfEvent, change, flush, HEADER, heldMoment, invalidate, perPage, select } from "./state.js";
 import { fitBytes, fitSelection, fitWindow, goToEvent, panWindow, setAxis, zoomWindow } from "./window.js";
 
 /** `o`: goes to the first OOM, then to the one after the marked moment. @param {Page} page */

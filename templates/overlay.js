@@ -20,7 +20,7 @@ import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
 import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
 import { askFindings, askSteps } from "./questions.js";
-import { invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
+import { endApart, invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";
 import { dotted, formatBytes, formatDuration, formatFine, formatPlural, formatShare } from "./text.js";
 import { make, makeSwatch } from "./text.js";
 
@@ -28,6 +28,7 @@ import { make, makeSwatch } from "./text.js";
  * @param {Page} page @param {number} x @param {number} y */
 export function pickAt(page, x, y) {
     const plot = plotOf(page);
+    endApart(page);
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
     const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
     const picked = page.view.pick(column, row);

@@ -4,6 +4,7 @@ import { createPlan, devicePlan } from "./plan_view.js";
 import { askFindings } from "./questions.js";
 import { momentText, rangeEvents } from "./state.js";
 import { deviceName, dotted, formatBytes, formatCount, make, makeSwatch } from "./text.js";
+import { atOnce } from "./turns.js";
 import { createWhy } from "./why.js";
 
 /** The limit that the process ran into, as text. @param {Page} page */
@@ -54,7 +55,7 @@ export function makePaper(page) {
         "paper",
         make("h1", "", `${meta.title || meta.file || "Strata"}${first ? `: ${first.title}` : ""}`),
         make("p", "", figuresText(page)),
-        makePicture(page, 2, true, false).canvas,
+        atOnce(makePicture(page, 2, true, false)).canvas,
         keyOf(page),
         make("div", "paper-parts", column(page, "Why", createWhy), plan),
         make("p", "paper-foot", `Strata ${meta.version ?? ""} \u00b7 ${meta.fingerprint ?? meta.sha256 ?? ""}`),

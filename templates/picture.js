@@ -12,7 +12,7 @@ import { rangeText } from "./overlay.js";
 import { saveBlob } from "./save.js";
 import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
-import { allocationWord, capacityBytes, flush, heldMoment, isDark, momentText, timedDevices } from "./state.js";
+import { allocationWord, capacityBytes, drawApart, heldMoment, isDark, momentText, timedDevices } from "./state.js";
 import {
     copyText,
     cssColor,
@@ -186,18 +186,19 @@ function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
 }
 
 /**
- * Draws the picture on a canvas.
+ * Draws the picture on a canvas, step by step.
  * @param {Page} page
  * @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
  * @param {boolean} [worded] with its title and what its colours are
  */
-export function makePicture(page, scale, inside, worded = true) {
+export function* makePicture(page, scale, inside, worded = true) {
     const plot = plotOf(page);
     const GUTTER = gutterOf(page);
-    flush(page);
-    const pictured = picturedRows(page, scale, inside);
+    const pictured = yield* picturedRows(page, scale, inside);
+    yield;
     const below = mapForPicture(page, scale);
+    yield;
     const width = plot.width + GUTTER.left + GUTTER.right;
     const columns = width >= 900 ? 2 : 1;
     const parts = [
@@ -251,11 +252,23 @@ export function makePicture(page, scale, inside, worded = true) {
     return { canvas, plot: own, rows: page.state.all ? rows : [], map: mapPlace };
 }
 
-function savePicture(/** @type {Page} */ page, /** @type {number} */ scale) {
+/**
+ * The picture as a PNG, and the places in it.
+ * @param {Page} page @param {number} scale pixels for each CSS pixel @param {boolean} inside see makePicture
+ */
+export async function pictureFile(page, scale, inside) {
+    const { canvas, ...places } = await drawApart(page, makePicture(page, scale, inside));
+    /** @type {Blob | null} */
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    if (!blob) throw new Error("There is not enough memory in this tab for the picture.");
+    return { blob, ...places };
+}
+
+async function savePicture(/** @type {Page} */ page, /** @type {number} */ scale) {
     const { session, state } = page;
     const device = state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`;
-    const name = device + (scale > 1 ? `-${scale}x` : "");
-    makePicture(page, scale, true).canvas.toBlob((blob) => blob && saveBlob(page, blob, "png", name), "image/png");
+    const { blob } = await pictureFile(page, scale, true);
+    saveBlob(page, blob, "png", `${device}${scale > 1 ? `-${scale}x` : ""}`);
 }
 
 export function startPicture(/** @type {Page} */ page) {

@@ -12,7 +12,7 @@ import {
     DRAW_SEGMENTS,
 } from "./api.js";
 import { showsAreas, veilAreas } from "./areas.js";
-import { nameBandsSoon, writeNames } from "./band_names.js";
+import { findsNames, nameBandsSoon, writeNames } from "./band_names.js";
 import {
     AXIS_HEIGHT,
     context2d,
@@ -29,7 +29,7 @@ import {
     yOfBytes,
 } from "./canvas.js";
 import { drawLane, laneHeight, laneOf } from "./lane.js";
-import { drawAlsoShown } from "./legend.js";
+import { drawAlsoShown, findsAlsoShown } from "./legend.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
 import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
@@ -140,12 +140,20 @@ function stackRequest(page, { width, height }, shown, from, to, bottom, top, fou
     };
 }
 
-/** Draws such a stack on a canvas. @param {Page} page @param {HTMLCanvasElement} canvas @param {View} shown
- * @param {number} from @param {number} to @param {number} bottom @param {number} top @param {boolean} found
- * @param {Partial<record_request>} [laid] */
-export function drawStack(page, canvas, shown, from, to, bottom, top, found, laid) {
-    shown.request(stackRequest(page, canvas, shown, from, to, bottom, top, found, laid));
+/** Draws such a stack on a canvas, step by step. @param {HTMLCanvasElement} canvas
+ * @param {Parameters<typeof stackRequest>} stack */
+function* drawStackOn(canvas, ...stack) {
+    const [, , shown] = stack;
+    shown.request(stackRequest(...stack));
+    while (shown.c.lay_out() === 1) yield;
+    yield;
     context2d(canvas).putImageData(shown.image(shown.c.draw(), canvas.width, canvas.height), 0, 0);
+}
+
+/** Draws such a stack on a canvas at once. @param {Page} page @param {HTMLCanvasElement} canvas @param {View} shown
+ * @param {number} from @param {number} to @param {number} bottom @param {number} top @param {boolean} found */
+export function drawStack(page, canvas, shown, from, to, bottom, top, found) {
+    atOnce(drawStackOn(canvas, page, canvas, shown, from, to, bottom, top, found));
 }
 
 /** Makes the pixels of the stack, step by step; showStack() shows them. @param {Page} page */
@@ -190,12 +198,6 @@ export function showStack(page) {
     nameBandsSoon(page, plot);
 }
 
-/** Draws the stack at once. @param {Page} page */
-export function drawTimelineStack(page) {
-    atOnce(layStack(page));
-    showStack(page);
-}
-
 /** Draws the surroundings, after the stack. @param {Page} page */
 export function drawTimelineAxes(page) {
     drawAxes(page);
@@ -218,35 +220,49 @@ function laidOver(page, pane) {
 }
 
 /**
- * Draws a timeline and its surroundings for a picture, on canvases of their own.
+ * Draws a timeline and its surroundings for a picture, on canvases of their own, step by step.
  * @param {Page} page @param {Pane} pane @param {import("./lane.js").Lane} lane
  * @param {boolean} found its search is done
  * @param {number} scale pixels for each CSS pixel
  * @param {boolean} inside whether names and lines are written in the plot
  */
-export function drawForPicture(page, pane, lane, found, scale, inside) {
+export function* drawForPicture(page, pane, lane, found, scale, inside) {
     const GUTTER = gutterOf(page);
     const plot = plotOf(page);
     const { timeline, axes, ratio } = pane;
     const made = { timeline: document.createElement("canvas"), axes: document.createElement("canvas"), ratio: scale };
-    Object.assign(pane, made);
+    /** Does something with the picture's canvases; between two steps the pane has those of the screen again.
+     * @template T @param {() => T} act */
+    const onPicture = (act) => {
+        Object.assign(pane, made);
+        try {
+            return act();
+        } finally {
+            Object.assign(pane, { timeline, axes, ratio });
+        }
+    };
     sizeCanvas(made.timeline, pane.width, pane.height, scale);
     const height = GUTTER.top + pane.height + lane.height;
     sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, height + AXIS_HEIGHT, scale);
-    drawStack(page, made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, {
-        ...laidOver(page, pane),
-        scale: lineScale(scale),
+    const { view, from, to, bottom, top } = pane;
+    const laid = { ...laidOver(page, pane), scale: lineScale(scale) };
+    yield* drawStackOn(made.timeline, page, made.timeline, view, from, to, bottom, top, found, laid);
+    yield;
+    onPicture(() => (pane === plot ? drawAxes(page) : drawAround(page, pane, lane, found)));
+    yield;
+    while (inside && onPicture(() => findsNames(page, pane))) yield;
+    if (inside) onPicture(() => writeNames(page, pane));
+    yield;
+    if (inside && pane === plot) {
+        while (findsAlsoShown(page)) yield;
+        drawAlsoShown(page);
+    }
+    onPicture(() => {
+        const over = context2d(made.axes);
+        if (!inside) over.clearRect(0, 0, pane.width, pane.height);
+        over.lineWidth = 1 / scale;
+        drawOverPicture(page, over, pane, inside);
     });
-    if (pane === plot) drawAxes(page);
-    else drawAround(page, pane, lane, found);
-    if (inside) writeNames(page, pane);
-    if (inside && pane === plot) drawAlsoShown(page);
-    if (!inside) context2d(made.axes).clearRect(0, 0, pane.width, pane.height);
-    const over = context2d(made.axes);
-    over.lineWidth = 1 / scale;
-    drawOverPicture(page, over, pane, inside);
-    // Later questions are about the picture on the screen again.
-    Object.assign(pane, { timeline, axes, ratio });
     return { timeline: made.timeline, axes: made.axes, height };
 }
 

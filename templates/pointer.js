@@ -1,6 +1,7 @@
 // Mouse, fingers and wheel on the timeline.
 import { areaAt, showsAreas } from "./areas.js";
 import { axisOfX, bytesOfY, plotOf } from "./canvas.js";
+import { markAt } from "./ends.js";
 import { laneOf, phaseAt, selectPhase } from "./lane.js";
 import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
@@ -11,7 +12,6 @@ import {
     flush,
     invalidate,
     isLarge,
-    markAt,
     MINIMAP,
     OVERLAY,
     perPage,

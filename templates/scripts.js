@@ -10,7 +10,7 @@ import { laneOf } from "./lane.js";
 import { mapOf } from "./map_view.js";
 import { laneFigures } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
-import { makePicture } from "./picture.js";
+import { pictureFile } from "./picture.js";
 import { litNow } from "./proof.js";
 import { insidePlot } from "./pointer.js";
 import {
@@ -163,6 +163,16 @@ function allocationForScripts(page, allocation) {
     return { allocation, bytes, birth, death, stream, stack: page.session.stack(stack) };
 }
 
+/** @param {Blob} blob @returns {Promise<string>} */
+function dataUrl(blob) {
+    const reader = new FileReader();
+    return new Promise((resolve, reject) => {
+        reader.onload = () => resolve(String(reader.result));
+        reader.onerror = () => reject(reader.error);
+        reader.readAsDataURL(blob);
+    });
+}
+
 /** The first frame with this name; 0 if no name is given. @param {Session} session @param {string} [name] */
 function frameOf(session, name) {
     if (name === undefined) return 0;
@@ -256,10 +266,10 @@ function callsOfDrawing(page) {
             const own = laneOf(page).marks.filter(({ phase }) => phase >= 0);
             return own.map(({ name, row, from, to }) => ({ name, row, from, to }));
         }),
-        picture: ({ scale = 1, names = true } = {}) => {
+        picture: async ({ scale = 1, names = true } = {}) => {
             if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
-            const { canvas, ...places } = makePicture(page, scale, names);
-            return { url: canvas.toDataURL("image/png"), ...places };
+            const { blob, ...places } = await pictureFile(page, scale, names);
+            return { url: await dataUrl(blob), ...places };
         },
         stats: onScreen(() => {
             const [{ allocations }, { drawn, merged, draws, frameMs }] = [view.facts, plotOf(page)];

@@ -232,16 +232,21 @@ export function perPage(make) {
     };
 }
 
-/** @typedef {(parts: number) => Generator<undefined, void>} Draw draws some parts in steps */
+/** @typedef {Generator<undefined, void>} Drawing steps that draw */
+/** @typedef {(parts: number) => Drawing} Draw draws some parts in steps */
 
 /** Drawings of a page. `changed` is called after every change that the address shows. */
 const frameOf = perPage(() => ({
     /** The parts that are out of date. */
     parts: 0,
     request: 0,
-    /** The drawing that has begun, and its parts. @type {Iterator<undefined, void> | null} */
+    /** The drawing that has begun, and its parts. @type {Drawing | null} */
     begun: null,
     begunParts: 0,
+    /** Is it a picture apart from the page? */
+    apart: false,
+    /** Resolves when the drawing that is done in turns is done, or another one has taken its place. */
+    turns: Promise.resolve(),
     /** Is one of its steps being done? */
     busy: false,
     draw: /** @type {Draw} */ (function* () {}),
@@ -278,7 +283,7 @@ function drawStep(page) {
         done = frame.begun?.next().done;
     } finally {
         frame.busy = false;
-        if (done) Object.assign(frame, { begun: null, begunParts: 0 });
+        if (done) Object.assign(frame, { begun: null, begunParts: 0, apart: false });
     }
 }
 
@@ -298,12 +303,10 @@ export function flush(page) {
     endDrawing(page);
 }
 
-/** Draws what is out of date in turns with the browser: after each step or, if steps are quick, after several.
+/** Does the drawing that has begun in turns with the browser: after each step or, if steps are quick, after several.
  * @param {Page} page @param {number} most milliseconds between two turns */
-async function drawInTurns(page, most) {
+async function goOn(page, most) {
     const frame = frameOf(page);
-    endDrawing(page);
-    beginDrawing(page);
     const { begun } = frame;
     for (let last = performance.now(); frame.begun === begun;) {
         drawStep(page);
@@ -314,6 +317,13 @@ async function drawInTurns(page, most) {
     if (frame.parts) invalidate(page, 0);
 }
 
+/** Draws what is out of date in turns. @param {Page} page @param {number} most milliseconds between two turns */
+function drawInTurns(page, most) {
+    endDrawing(page);
+    beginDrawing(page);
+    return (frameOf(page).turns = goOn(page, most));
+}
+
 /** Draws all for the first time, with a turn of the browser after each step. @param {Page} page */
 export const drawFirst = (page) => drawInTurns(page, 0);
 
@@ -322,8 +332,44 @@ export const isLarge = ({ view }) => view.facts.allocations > AT_ONCE;
 
 /** Draws what is out of date: at once or, if the recording is large, in turns. @param {Page} page */
 export async function drawn(page) {
-    while (isLarge(page) && frameOf(page).parts) await drawInTurns(page, STEPS_MS);
+    const frame = frameOf(page);
+    while (isLarge(page) && (frame.begun || frame.parts))
+        await (frame.begun ? frame.turns : drawInTurns(page, STEPS_MS));
     flush(page);
+}
+
+/**
+ * Draws a picture apart from the page with the view that the page shows: as the state is now, after what is out of
+ * date is drawn; at once or, if the recording is large, in turns. Other drawings wait, and a change of the state ends
+ * it first.
+ * @template T
+ * @param {Page} page
+ * @param {Generator<undefined, T>} steps the last ones leave the view as it was
+ * @returns {Promise<T>}
+ */
+export function drawApart(page, steps) {
+    const frame = frameOf(page);
+    const { begun, parts } = frame;
+    return new Promise((resolve, reject) => {
+        frame.begun = (function* () {
+            try {
+                if (begun) yield* begun;
+                if (parts) yield* frame.draw(parts);
+                resolve(yield* steps);
+            } catch (error) {
+                reject(error);
+            }
+        })();
+        cancelAnimationFrame(frame.request);
+        Object.assign(frame, { parts: 0, request: 0, begunParts: EVERYTHING, apart: true });
+        if (isLarge(page)) frame.turns = goOn(page, STEPS_MS);
+        else endDrawing(page);
+    });
+}
+
+/** Ends a picture, so that the view shows the page again. @param {Page} page */
+export function endApart(page) {
+    if (frameOf(page).apart) endDrawing(page);
 }
 
 function drawFrame(/** @type {Page} */ page) {
@@ -499,27 +545,6 @@ export function setViewBy(page, viewBy) {
         viewBy,
         colorBy: next(state.colorBy, String(meta.color || "site")),
         groupBy: next(state.groupBy, "site"),
-    });
-}
-
-export const MARKS_MOST = 3;
-
-/** Marks a moment as A, the next ones as B and C, and then begins with A again. The first two marks are compared.
- * @param {Page} page @param {number} event */
-export function markAt(page, event) {
-    const marks = [...(page.state.marks.length < MARKS_MOST ? page.state.marks : []), { event, note: "" }];
-    change(page, { marks });
-    if (marks.length === 1) change(page, { compareA: `e${event}`, compareB: "" });
-    if (marks.length === 2) change(page, { compareA: `e${marks[0].event}`, compareB: `e${event}`, tab: "compare" });
-}
-
-export function removeMark(/** @type {Page} */ page, /** @type {number} */ nth) {
-    const { state } = page;
-    const text = `e${state.marks[nth].event}`;
-    change(page, {
-        marks: state.marks.filter((_, i) => i !== nth),
-        compareA: state.compareA === text ? "" : state.compareA,
-        compareB: state.compareB === text ? "" : state.compareB,
     });
 }
 

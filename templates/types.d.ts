@@ -156,7 +156,7 @@ interface PageApi {
     groups(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; by?: string }): PageGroup[];
     tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" | "places"; through?: string; by?: string }): PageTree;
     compare(question: { a: PageAbout; b: PageAbout; by?: string }): { a_bytes: number; b_bytes: number; rows: { name: string; a_bytes: number; b_bytes: number; delta_bytes: number }[] };
-    picture(question?: { scale?: 1 | 2; names?: boolean }): { url: string; plot: PagePlace; rows: (PagePlace & { device: number })[]; map: PagePlace | null };
+    picture(question?: { scale?: 1 | 2; names?: boolean }): Promise<{ url: string; plot: PagePlace; rows: (PagePlace & { device: number })[]; map: PagePlace | null }>;
     lanes(): { unused: number[]; largestHole: number[]; segments: number[]; calls: number[]; host: number[] } | null;
     gap(question?: { at?: number | "peak" }): record_gap;
     blocks(question?: { at?: number | "peak" }): { segments: object[]; blocks: object[] };

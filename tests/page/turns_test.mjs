@@ -1,0 +1,213 @@
+// Work on a large recording is done in turns with the browser: drawings, names on bands, pictures.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { before, describe, test } from "node:test";
+
+import { folder, openContext, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
+
+/** @typedef {import("playwright-core").Page} Page */
+
+const windows = [0, 200_000, 400_000].map((from) => ({ from, to: from + 300_000 }));
+
+/** Gives the page what the tests below look with. @param {Page} page */
+const prepare = (page) =>
+    page.evaluate(() => {
+        const now = performance.now.bind(performance);
+        Object.assign(window, {
+            /** The stack and the axis' labels, as one number each: names on bands come later. */
+            look: () =>
+                ["timeline", "axes"]
+                    .map((id) => {
+                        const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById(id));
+                        const top = id === "axes" ? canvas.height - 46 * devicePixelRatio : 0;
+                        const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, top, canvas.width, canvas.height - top);
+                        return new Uint32Array(data.buffer).reduce((hash, pixel) => Math.imul(hash ^ pixel, 16777619), 1);
+                    })
+                    .join(" "),
+            turn: () => new Promise((done) => setTimeout(done)),
+            /** A clock by which each step takes long, so that each has a turn of its own. */
+            slowly: () => {
+                let asked = 0;
+                performance.now = () => now() + 100 * asked++;
+            },
+            quickly: () => (performance.now = now),
+        });
+    });
+
+describe("in turns", { skip }, () => {
+    /** @type {string} */ let file;
+
+    before(() => {
+        // With more than 200,000 allocations, from which on drawings are done in turns.
+        file = path.join(folder, "turns.pickle");
+        run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 640_000, "-o", file);
+    });
+
+    /** @param {string} name @param {(page: Page) => Promise<void>} use */
+    const onPage = (name, use) =>
+        test(name, () =>
+            withPage(writePage(file), async (page) => {
+                await prepare(page);
+                await use(page);
+            }),
+        );
+
+    onPage("a drawing shows stack and axis of one window, also if the window changes meanwhile", async (page) => {
+        const seen = await page.evaluate(async (windows) => {
+            const { strata, look, turn, slowly } = /** @type {any} */ (window);
+            const alone = [];
+            for (const one of [...windows, windows[0]]) {
+                await strata.setView(one);
+                alone.push(look());
+            }
+            slowly();
+            /** @type {string[]} */ const between = [];
+            const watch = async (/** @type {Promise<unknown>} */ drawing) => {
+                let ready = false;
+                void drawing.then(() => (ready = true));
+                for (; !ready; await turn()) between.push(look());
+            };
+            await watch(strata.setView(windows[1]));
+            await watch(strata.setView(windows[0]));
+            const first = strata.setView(windows[1]);
+            between.push(look());
+            await turn();
+            await watch(strata.setView(windows[2]));
+            await first;
+            return { alone, between, last: look() };
+        }, windows);
+        assert.equal(new Set(seen.alone).size, 3, "three windows look different");
+        assert.ok(seen.between.length > 8, "drawings take several turns");
+        assert.equal(seen.between[0], seen.alone[0], "the old picture stays until the new one is ready");
+        for (const one of seen.between) assert.ok(seen.alone.includes(one), "the stack of one window over the axis of another");
+        assert.equal(seen.last, seen.alone[2]);
+    });
+
+    onPage("who waits for a drawing does not hurry another one that took its place", async (page) => {
+        const turns = await page.evaluate(async (windows) => {
+            const { strata, slowly } = /** @type {any} */ (window);
+            slowly();
+            // Whoever gives the browser a turn waits for a message.
+            const { postMessage } = MessagePort.prototype;
+            let count = 0;
+            MessagePort.prototype.postMessage = function (/** @type {any} */ message) {
+                count++;
+                postMessage.call(this, message);
+            };
+            await strata.setView(windows[1]);
+            const alone = count;
+            count = 0;
+            const first = strata.setView(windows[0]);
+            await strata.setView(windows[2]);
+            await first;
+            return { alone, second: count };
+        }, windows);
+        assert.ok(turns.alone > 3, `${turns.alone} turns`);
+        assert.ok(turns.second >= turns.alone, `${turns.second} turns instead of ${turns.alone}`);
+    });
+
+    onPage("a picture takes several turns, in which the page shows what it did", async (page) => {
+        const seen = await page.evaluate(async ([one, other]) => {
+            const { strata, look, turn, slowly, quickly } = /** @type {any} */ (window);
+            const url = async (/** @type {Promise<{url: string}>} */ picture) => (await picture).url;
+            await strata.setView(one);
+            const before = look();
+            const alone = [await url(strata.picture()), await url(strata.picture({ scale: 2 }))];
+            await strata.setView(other);
+            const next = await url(strata.picture());
+            await strata.setView(one);
+
+            slowly();
+            let ready = false;
+            const between = [];
+            // The browser packs the picture in turns of its own.
+            const { toBlob } = HTMLCanvasElement.prototype;
+            let drawing = 0;
+            HTMLCanvasElement.prototype.toBlob = function (...given) {
+                drawing = between.length;
+                toBlob.apply(this, /** @type {any} */ (given));
+            };
+            const slow = url(strata.picture({ scale: 2 })).finally(() => (ready = true));
+            for (; !ready; await turn()) between.push(look());
+            HTMLCanvasElement.prototype.toBlob = toBlob;
+
+            // The picture is of the state in which it was asked for.
+            const asked = url(strata.picture());
+            await turn();
+            await strata.setView(other);
+            const moved = await asked;
+            const waiting = strata.setView(one);
+            const early = await url(strata.picture());
+            await waiting;
+
+            // Whatever asks for a pixel of the page meanwhile gets the page's.
+            const place = [300, document.getElementById("timeline")?.clientHeight ?? 0].map((v, i) => (i ? v - 20 : v));
+            const picked = strata.pick(...place);
+            const large = url(strata.picture({ scale: 2 }));
+            for (let i = 0; i < 4; i++) await turn();
+            const meanwhile = strata.pick(...place);
+            quickly();
+            return { before, alone, next, between, drawing, slow: await slow, moved, early, picked, meanwhile, large: await large };
+        }, windows);
+        assert.ok(seen.drawing > 8, `${seen.drawing} turns`);
+        assert.deepEqual([...new Set(seen.between)], [seen.before]);
+        assert.equal(seen.slow, seen.alone[1]);
+        assert.equal(seen.moved, seen.alone[0]);
+        assert.equal(seen.early, seen.alone[0]);
+        assert.equal(seen.large, seen.alone[1]);
+        assert.notEqual(seen.next, seen.alone[0]);
+        assert.ok(seen.picked);
+        assert.deepEqual(seen.meanwhile, seen.picked);
+    });
+
+    onPage("a click while a picture is drawn pins what is under it", async (page) => {
+        const seen = await page.evaluate(async ([one]) => {
+            const { strata, turn, slowly } = /** @type {any} */ (window);
+            await strata.setView(one);
+            const plot = /** @type {HTMLElement} */ (document.getElementById("plot"));
+            const box = /** @type {HTMLElement} */ (document.getElementById("timeline")).getBoundingClientRect();
+            const { allocation } = strata.pick(300, box.height - 20);
+            slowly();
+            const picture = strata.picture({ scale: 2 });
+            for (let i = 0; i < 4; i++) await turn();
+            const at = { clientX: box.left + 300, clientY: box.bottom - 20, pointerId: 1, button: 0, bubbles: true };
+            plot.setPointerCapture = () => {};
+            for (const type of ["pointerdown", "pointerup"]) plot.dispatchEvent(new PointerEvent(type, at));
+            await picture;
+            return { allocation, selected: strata.view().selected };
+        }, windows);
+        assert.equal(seen.selected, seen.allocation);
+    });
+
+    test("the search for names on bands takes several turns", async () => {
+        const context = await openContext();
+        try {
+            const page = await context.newPage();
+            // Counts turns, and notes in which the module looks for names.
+            await page.addInitScript(() => {
+                const { instantiate } = WebAssembly;
+                const later = window.setTimeout;
+                /** @type {number[]} */ const looked = [];
+                let turn = 0;
+                Object.assign(window, { looked });
+                window.setTimeout = /** @type {any} */ ((/** @type {() => void} */ act, /** @type {number} */ ms) => later(() => (turn++, act()), ms));
+                WebAssembly.instantiate = /** @type {any} */ (async (/** @type {[any]} */ ...source) => {
+                    const made = /** @type {any} */ (await instantiate(...source));
+                    const exports = { ...made.instance?.exports };
+                    const { view_band_names_step: step } = exports;
+                    if (!step) return made;
+                    exports.view_band_names_step = (/** @type {number[]} */ ...given) => (looked.push(turn), step(...given));
+                    return { instance: { exports } };
+                });
+            });
+            await page.goto(`file://${writePage(file)}`);
+            await page.evaluate("strata.ready");
+            await until(() => page.evaluate(() => /** @type {any} */ (document.querySelector(".legend-also"))?.textContent), "the names, and what follows them");
+            const looked = /** @type {number[]} */ (await page.evaluate(() => /** @type {any} */ (window).looked));
+            assert.ok(looked.length > 1, `${looked.length} steps`);
+            assert.equal(new Set(looked).size, looked.length, "a turn for each step");
+        } finally {
+            await context.close();
+        }
+    });
+});
