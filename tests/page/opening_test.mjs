@@ -21,6 +21,9 @@ describe("the answer opens", { skip }, () => {
         const options = { viewport: { width: 1440, height: 900 } };
         await withPage(writePage(sample("oom")), async (page) => {
             assert.equal(await page.locator("#tab-why").getAttribute("aria-selected"), "true");
+            // The count of findings is as red as the mark of the request.
+            const colorOf = (/** @type {string} */ selector) => page.locator(selector).first().evaluate((element) => getComputedStyle(element).backgroundColor);
+            assert.equal(await colorOf("#tab-why .tab-count"), await colorOf("#oom"));
             const failing = steps.findLastIndex((/** @type {any} */ { from_event: from }) => from <= oom.event);
             const { from, to } = await ask(page, "strata.view()");
             assert.equal(from, steps[failing - 1].from_event);
