@@ -6,21 +6,19 @@ export const STEPS_MS = 12;
 /** What concerns each of so many allocations is done at once; of more, in turns with the browser. */
 export const AT_ONCE = 200000;
 
-/** What goes on when a message of its own arrives. @type {(() => void)[]} */
-const waiting = [];
-
-const messages = new MessageChannel();
-messages.port1.onmessage = () => setTimeout(/** @type {() => void} */ (waiting.shift()));
-
 /**
  * Gives the browser the chance to draw. Uses a timer instead of an animation frame, because those rest in hidden tabs.
  * From the fifth on, a timer that is set by a timer's own work fires only after 4 ms; one that is set by a message
- * fires at once.
+ * fires at once. The port is closed, because an open one keeps Node running.
  */
 export function nextTurn() {
     return new Promise((resolve) => {
-        waiting.push(() => resolve(undefined));
-        messages.port2.postMessage(0);
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => {
+            port1.close();
+            setTimeout(resolve);
+        };
+        port2.postMessage(0);
     });
 }
 
