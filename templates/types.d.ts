@@ -4,8 +4,8 @@
 /** The WebAssembly module: its memory and its exported calls, whose first argument is a handle. */
 type ModuleExports = { memory: WebAssembly.Memory } & ModuleCalls & Record<string, any>;
 
-/** A small WebAssembly module that esbuild puts into a script, in base64. */
-declare module "*.wasm" {
+/** A small WebAssembly module, gzipped, that esbuild puts into a script in base64. */
+declare module "*.wasm.gz" {
     const code: string;
     export default code;
 }

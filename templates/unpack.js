@@ -1,6 +1,6 @@
 // Unpacks inert elements of the page, which hold the program and the WebAssembly module.
 import { nextTurn } from "./turns.js";
-import code from "unpack.wasm"; // templates/unpack.c in base64
+import code from "unpack.wasm.gz"; // templates/unpack.c, gzipped, in base64
 
 /** @typedef {{memory: WebAssembly.Memory, room(digits: number): number, open(digits: number): number,
  * more(steps: number): number}} Unpacker */
@@ -12,8 +12,9 @@ async function compileUnpacker() {
             "This browser has no WebAssembly (or it is switched off), which computes the picture. A current " +
                 "Chrome, Firefox or Safari shows this page.",
         );
-    const bytes = Uint8Array.from(atob(code), (letter) => letter.charCodeAt(0));
-    return WebAssembly.compile(bytes).catch((error) => {
+    const zipped = new Blob([Uint8Array.from(atob(code), (letter) => letter.charCodeAt(0))]);
+    const bytes = new Response(zipped.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+    return WebAssembly.compile(await bytes).catch((error) => {
         if (/unsafe-eval|Content.Security|\bCSP\b/i.test(String(error)))
             throw new Error(
                 "The server of this page forbids WebAssembly, which computes the picture: its " +
