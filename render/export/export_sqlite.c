@@ -56,25 +56,15 @@ static const char schema[] =
     " at_event INTEGER);"
     "CREATE TABLE curve(device INTEGER, event INTEGER, live_bytes INTEGER, reserved_bytes INTEGER);";
 
-/* Indexes and views of one database and of a joined one; `own` is "" or "recording, ". */
-#define LIVE_VIEWS(own)                                                                           \
-    "CREATE INDEX allocation_event ON allocation(" own "device, alloc_event);"                    \
-    "CREATE INDEX allocation_site ON allocation(" own "site_id);"                                 \
-    "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(" own "device)" \
-    " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"                             \
-    " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"                                 \
-    "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(" own "device)"  \
-    " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"  \
-    " AND (a.free_event IS NULL OR a.free_event > d.oom_event);"
-
-static const char views[] = LIVE_VIEWS(
-    "") "CREATE VIEW by_site AS SELECT a.device AS device, s.id AS site_id, s.name AS site, sum(a.bytes) AS "
-        "bytes,"
-        " count(*) AS count FROM live_at_peak a JOIN site s ON s.id = a.site_id GROUP BY a.device, s.id"
-        " ORDER BY bytes DESC, s.id;"
-        "CREATE VIEW by_category AS SELECT device, category, sum(bytes) AS bytes, count(*) AS count"
-        " FROM live_at_peak GROUP BY device, category ORDER BY bytes DESC, category;"
-        "COMMIT;";
+static const char views[] =
+    "CREATE INDEX allocation_event ON allocation(device, alloc_event);"
+    "CREATE INDEX allocation_site ON allocation(site_id);"
+    "CREATE VIEW by_site AS SELECT a.device AS device, s.id AS site_id, s.name AS site,"
+    " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON s.id = a.site_id"
+    " GROUP BY a.device, s.id ORDER BY bytes DESC, s.id;"
+    "CREATE VIEW by_category AS SELECT device, category, sum(bytes) AS bytes, count(*) AS count"
+    " FROM live_at_peak GROUP BY device, category ORDER BY bytes DESC, category;"
+    "COMMIT;";
 
 enum table {
     T_META,
@@ -438,6 +428,21 @@ static bool execute(struct database *to, const char *text) {
     return sqlite3_exec(to->db, text, NULL, NULL, NULL) == SQLITE_OK || database_failed(to);
 }
 
+/* Adds the views of what is live at each device's peak and out-of-memory event. `device`: the columns that tell a
+ * device, which a joined database has more of. */
+static bool live_views_add(struct database *to, const char *device) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(%s)"
+             " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"
+             " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"
+             "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(%s)"
+             " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"
+             " AND (a.free_event IS NULL OR a.free_event > d.oom_event);",
+             device, device);
+    return execute(to, text);
+}
+
 static const char *directory_of(const struct export_options *options) {
     const char *chosen = options->directory != NULL ? options->directory : getenv("TMPDIR");
     return chosen != NULL ? chosen : "/var/tmp";
@@ -470,7 +475,7 @@ static bool database_fill(struct database *to) {
     to->sites = arena_bits(to->work->scratch, trace->frames.count);
     return to->stacks != NULL && to->known_frames != NULL && to->sites != NULL && execute(to, schema) &&
            inserts_prepare(to) && metas_put(to) && export_each_device(to->work, sqlite_write, to) &&
-           execute(to, views);
+           live_views_add(to, "device") && execute(to, views);
 }
 
 /* Hands the file on if it is `done`, and closes it. */
@@ -493,12 +498,11 @@ bool export_sqlite(struct export_work *work) {
 /* ---- several databases as one ---- */
 
 static const char join_views[] =
-    LIVE_VIEWS("recording, ") "CREATE VIEW by_site AS SELECT a.recording AS recording, a.device AS device, "
-                              "s.name AS site,"
-                              " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON "
-                              "s.recording = a.recording"
-                              " AND s.id = a.site_id GROUP BY a.recording, a.device, s.id ORDER BY "
-                              "a.recording, bytes DESC, s.id;";
+    "CREATE INDEX allocation_event ON allocation(recording, device, alloc_event);"
+    "CREATE INDEX allocation_site ON allocation(recording, site_id);"
+    "CREATE VIEW by_site AS SELECT a.recording AS recording, a.device AS device, s.name AS site,"
+    " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON s.recording = a.recording"
+    " AND s.id = a.site_id GROUP BY a.recording, a.device, s.id ORDER BY a.recording, bytes DESC, s.id;";
 
 static bool execute_with(struct database *to, const char *statement, const char *text) {
     sqlite3_stmt *made;
@@ -552,7 +556,7 @@ static bool parts_join(struct database *to, const struct export_part *parts, uin
                 execute(to, statement);
     for (uint32_t i = 0; done && i < n_parts; i++)
         done = part_add(to, &parts[i], i);
-    return done && (n_parts == 0 || execute(to, join_views));
+    return done && (n_parts == 0 || (live_views_add(to, "recording, device") && execute(to, join_views)));
 }
 
 bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,

@@ -119,6 +119,19 @@ static void test_small_differences_are_not_reported(void **state) {
     }
 }
 
+/* The first step makes what stays, so growth is computed from the others: here +0 and +64 MiB, not +512 MiB too. */
+static void test_growth_without_the_first_step(void **state) {
+    (void)state;
+    struct ranks ranks;
+    ranks_open(&ranks);
+    ranks.profile[1].n_steps = 4;
+    ranks.step[1][0].end_bytes -= GIB / 2;
+    ranks.step[1][3].end_bytes += 64 * MIB;
+    ranks_judge(&ranks, RANKS);
+    assert_int_equal(ranks.row[1].growth_bytes, 32 * MIB);
+    ranks_close(&ranks);
+}
+
 /* Growth is the median of what steps leave, so a single step that allocates for good is no growth. */
 static void test_growth(void **state) {
     (void)state;
@@ -295,6 +308,7 @@ int main(void) {
         cmocka_unit_test(test_one_holds_more),
         cmocka_unit_test(test_small_differences_are_not_reported),
         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_growth_without_the_first_step),
         cmocka_unit_test(test_a_rank_that_stopped_early),
         cmocka_unit_test(test_few_ranks),
         cmocka_unit_test(test_a_line_of_one_rank),
