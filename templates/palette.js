@@ -26,7 +26,7 @@ function mark(/** @type {Page} */ page) {
     const offer = offerOf(page);
     Array.from(ui.list.children).forEach((item, i) => item.setAttribute("aria-selected", String(i === offer.at)));
     ui.list.children[offer.at]?.scrollIntoView({ block: "nearest" });
-    ui.words.setAttribute("aria-activedescendant", `palette-${offer.at}`);
+    ui.words.setAttribute("aria-activedescendant", `palette-${offer.at}${page.suffix}`);
 }
 
 /** Finds the entries whose names have every word, followed by those for every text. @param {Page} page */

@@ -35,7 +35,7 @@ struct compare_group {
     /* site: id of the first frame with the same place; stack: stack id; file: the first frame in a file of that
      * base name; category: enum category; module: as in analysis/loop/modules.h; stream, pool: index */
     uint32_t key;
-    uint32_t stack; /* the group's stack with the most bytes */
+    uint32_t stack; /* of the largest allocation in the group */
 };
 
 /* The grouping's name ("module"), and the name for one of its groups ("layer"). */

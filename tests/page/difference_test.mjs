@@ -254,6 +254,10 @@ test("the page's keys, map, search and cards work on the active side", { skip },
         for (const [letter, suffix] of [["a", ""], ["b", "-b"]]) {
             const view = await setView(tab, { inHand: letter });
             assert.equal(view.inHand, letter);
+            await tab.keyboard.press("Control+k");
+            const named = await tab.locator(":focus").getAttribute("aria-activedescendant");
+            assert.equal(named, await tab.locator(`#palette-list${suffix} > [aria-selected=true]`).getAttribute("id"));
+            await tab.keyboard.press("Escape");
             await tab.keyboard.press("2");
             await settle(tab);
             assert.equal(await tab.locator(`#panel-why${suffix} [data-finding]:visible`).count(), (await ask(tab, "strata.findings()")).length);
