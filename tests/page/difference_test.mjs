@@ -258,6 +258,7 @@ test("the page's keys, map, search and cards work on the active side", { skip },
             const named = await tab.locator(":focus").getAttribute("aria-activedescendant");
             assert.equal(named, await tab.locator(`#palette-list${suffix} > [aria-selected=true]`).getAttribute("id"));
             await tab.keyboard.press("Escape");
+            await tab.locator(`#palette${suffix}`).waitFor({ state: "hidden" });
             await tab.keyboard.press("2");
             await settle(tab);
             assert.equal(await tab.locator(`#panel-why${suffix} [data-finding]:visible`).count(), (await ask(tab, "strata.findings()")).length);
