@@ -253,6 +253,17 @@ static RARE bool record_segment_change(struct recorder *recorder, const struct e
     return stream_index(recorder, event->stream, &row->stream);
 }
 
+static RARE bool record_oom_place(struct recorder *recorder, const struct event *event) {
+    struct device_trace *device = &recorder->device;
+    if (!ARENA_GROW(recorder_arena(recorder), device->oom_places, recorder->oom_place_capacity,
+                    (uint64_t)device->n_oom_places + 1))
+        return false;
+    struct oom_place *place = &device->oom_places[device->n_oom_places++];
+    *place = (struct oom_place){0};
+    return stream_index(recorder, event->stream, &place->stream) &&
+           (!event->has_pool || pool_index(recorder, event->pool, &place->pool));
+}
+
 static RARE bool record_oom(struct recorder *recorder, const struct event *event) {
     struct device_trace *device = &recorder->device;
     if (!ARENA_GROW(recorder_arena(recorder), device->ooms, recorder->oom_capacity,
@@ -260,7 +271,7 @@ static RARE bool record_oom(struct recorder *recorder, const struct event *event
         return false;
     device->ooms[device->n_ooms++] = (struct oom_event){
         .event = device->n_events, .stack = event->stack, .size = event->size, .device_free = event->address};
-    return true;
+    return !trace_has_segments(recorder->interner->trace) || record_oom_place(recorder, event);
 }
 
 static RARE bool record_snapshot(struct recorder *recorder, const struct event *event) {

@@ -51,8 +51,8 @@ struct recorder {
     uint32_t last_slot;     /* slot of `open` found by the last free */
     struct key_map streams; /* raw handle -> index + 1 */
     bool has_times;
-    uint32_t time_capacity, segment_event_capacity, oom_capacity, snapshot_capacity, segment_capacity,
-        block_capacity, stream_capacity, pool_capacity;
+    uint32_t time_capacity, segment_event_capacity, oom_capacity, oom_place_capacity, snapshot_capacity,
+        segment_capacity, block_capacity, stream_capacity, pool_capacity;
     uint32_t last_pool;
     uint64_t n_of_action[ACTION_COUNT];
     uint64_t n_orphan_frees, orphan_free_bytes;

@@ -117,6 +117,7 @@ TABLES = {
     43: (0, {"size": plain, "address": next_after("size"), "requested_size": below("size"), "stack": plain, "state": plain}),
     44: (0, {"more": plain}),
     45: (0, {"event": rise, "text": plain, "number": plain, "what": plain}),
+    46: (0, {"stream": plain, "pool": plain}),
 }
 
 
@@ -235,6 +236,7 @@ class PayloadDevice:
         self.preexisting = row["preexisting"]
         self.first_us = signed(row["first_us"])
         self.streams = payload.table(32, number)["handle"]
+        self.pools = [(row["first"], row["second"]) for row in self.rows(33)]
         self.read_allocations()
         self.read_addresses()
         self.read_times()
@@ -324,7 +326,8 @@ class PayloadDevice:
                  self.payload.stack(row["stack"])) for row in self.rows(39)]
 
     def ooms(self):
-        return [(row["event"], row["size"], row["device_free"]) for row in self.rows(40)]
+        return [(row["event"], row["size"], row["device_free"], self.streams[place["stream"]], self.pools[place["pool"]])
+                for row, place in zip(self.rows(40), self.rows(46), strict=True)]
 
 
 # ---- what the snapshot itself says ----
@@ -387,7 +390,12 @@ def expected_times(device):
 
 
 def expected_ooms(device):
-    return [(oom["event"], oom["requested_bytes"], oom["device_free_bytes"]) for oom in device.ooms()]
+    def pool_of(event):
+        return tuple(event["pool_id"]) if "pool_id" in event else (0, 0)
+
+    events = [device.events[oom["event"]] for oom in device.ooms()]
+    return [(oom["event"], oom["requested_bytes"], oom["device_free_bytes"], event.get("stream", 0), pool_of(event))
+            for oom, event in zip(device.ooms(), events)]
 
 
 @dataclasses.dataclass

@@ -72,6 +72,9 @@ TABLE(oom, SECTION_OOMS, struct oom_event, 0, FIELD(oom_event, event, AS_RISE, O
       FIELD(oom_event, stack, AS_IT_IS, OF_STACKS, 0), FIELD(oom_event, size, AS_IT_IS, OF_ANY, 0),
       FIELD(oom_event, device_free, AS_IT_IS, OF_ANY, 0));
 
+TABLE(oom_place, SECTION_OOM_PLACES, struct oom_place, 0, FIELD(oom_place, stream, AS_IT_IS, OF_STREAMS, 0),
+      FIELD(oom_place, pool, AS_IT_IS, OF_POOLS, 0));
+
 TABLE(snapshot, SECTION_SNAPSHOTS, struct snapshot_event, 0,
       FIELD(snapshot_event, event, AS_RISE, OF_EVENTS, 0), FIELD(snapshot_event, size, AS_IT_IS, OF_ANY, 0));
 
@@ -110,7 +113,8 @@ const struct table_place payload_device_places[DEVICE_PLACES] = {
     PLACE(snapshot, device_trace, snapshots, n_snapshots, 0, OF_ANY),
     PLACE(segment, device_trace, segments, n_segments, 0, OF_ANY),
     PLACE(block, device_trace, blocks, n_blocks, 0, OF_ANY),
-    PLACE(note, device_trace, notes, n_notes, 0, OF_ANY)};
+    PLACE(note, device_trace, notes, n_notes, 0, OF_ANY),
+    PLACE(oom_place, device_trace, oom_places, n_oom_places, 0, OF_ANY)};
 
 void payload_limits_init(uint64_t *limit) {
     bytes_zero(limit, N_DOMAINS * sizeof *limit);

@@ -53,6 +53,7 @@ enum section_type {
     SECTION_BLOCKS = 43,
     SECTION_MERGED = 44,
     SECTION_NOTES = 45,
+    SECTION_OOM_PLACES = 46,
     SECTION_END
 };
 
@@ -153,7 +154,8 @@ extern const struct table payload_file_table, payload_fx_table, payload_frame_ta
     payload_frame_owner_table, payload_context_table, payload_annotation_table, payload_diagnostic_table,
     payload_diagnostic_number_table, payload_device_table, payload_stream_table, payload_pool_table,
     payload_allocation_stack_table, payload_allocation_size_table, payload_segment_event_table,
-    payload_oom_table, payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
+    payload_oom_table, payload_oom_place_table, payload_snapshot_table, payload_note_table,
+    payload_segment_table, payload_block_table;
 
 /* A table, and the offsets of the members of its owner (the trace or a device) that hold its rows. */
 struct table_place {
@@ -165,7 +167,7 @@ struct table_place {
 /* In the order of their sections: frames precede the stacks, and contexts follow them; segment events follow the
  * allocations and times, and notes the merged rows. */
 enum { PLACE_FX, PLACE_FRAMES, PLACE_CONTEXTS, PLACE_ANNOTATIONS, PLACE_DIAGNOSTICS, TRACE_PLACES };
-enum { PLACE_STREAMS, PLACE_POOLS, PLACE_SEGMENT_EVENTS, PLACE_NOTES = 7, DEVICE_PLACES };
+enum { PLACE_STREAMS, PLACE_POOLS, PLACE_SEGMENT_EVENTS, PLACE_NOTES = 7, PLACE_OOM_PLACES, DEVICE_PLACES };
 extern const struct table_place payload_trace_places[TRACE_PLACES];
 extern const struct table_place payload_device_places[DEVICE_PLACES];
 

@@ -378,7 +378,8 @@ static uint64_t field_encode(struct packer *packer, const struct packing *packin
 void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
                 uint64_t count, const struct id_slots *used) {
     const struct packing packing = {table, rows, count, used};
-    const bool is_optional = table->type == SECTION_FRAME_OWNERS || table->type == SECTION_DIAGNOSTIC_NUMBERS;
+    const bool is_optional = table->type == SECTION_FRAME_OWNERS ||
+                             table->type == SECTION_DIAGNOSTIC_NUMBERS || table->type == SECTION_OOM_PLACES;
     uint64_t n = 0;
     if (count <= table->first || !packer_values(packer, count))
         return;

@@ -161,6 +161,11 @@ struct oom_event {
 
 #define OOM_UNKNOWN UINT64_MAX
 
+/* Which free blocks might have served the request of an out-of-memory event. */
+struct oom_place {
+    uint16_t stream, pool; /* indices into streams and pools */
+};
+
 struct snapshot_event {
     uint32_t event;
     uint64_t size; /* active bytes, rounded sizes */
@@ -263,9 +268,11 @@ struct device_trace {
     struct allocations allocations;
     int64_t *time_us; /* n_events microseconds since the Unix epoch, or NULL: the file has no times */
 
-    uint32_t n_segment_events, n_ooms, n_snapshots, n_segments, n_blocks, n_streams, n_pools, n_notes;
+    uint32_t n_segment_events, n_ooms, n_oom_places, n_snapshots, n_segments, n_blocks, n_streams, n_pools,
+        n_notes;
     struct segment_event *segment_events;
     struct oom_event *ooms;
+    struct oom_place *oom_places; /* of ooms, by index; fewer in pages of older versions: unknown */
     struct snapshot_event *snapshots;
     struct note *notes; /* of logs, series, and the log of a host beside a dump; by rising event */
     struct segment *segments;

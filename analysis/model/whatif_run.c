@@ -70,12 +70,16 @@ static void run_free(struct runner *runner, uint32_t row, bool completed) {
     allocator_free(&runner->allocator, block);
 }
 
-/* The request of an out-of-memory event; its stream is not recorded, so it is assumed to be that of the request
+/* The request of an out-of-memory event. If its stream is not known, it is assumed to be that of the request
  * before. */
-static void run_oom(struct runner *runner, uint32_t index, uint16_t stream) {
-    uint64_t size = runner->program->device->ooms[index].size;
+static void run_oom(struct runner *runner, uint32_t index, uint16_t before) {
+    const struct oom_event *oom = &runner->program->device->ooms[index];
+    struct oom_place place = {before, POOL_UNKNOWN};
+    uint64_t size = oom->size;
+    if (index < runner->program->device->n_oom_places)
+        place = runner->program->device->oom_places[index];
     uint64_t asked = runner->what->settings.aligned && size > 32 ? size - 32 : size;
-    if (allocator_allocate(&runner->allocator, asked, POOL_UNKNOWN, stream) == 0)
+    if (allocator_allocate(&runner->allocator, asked, place.pool, place.stream) == 0)
         out_of_memory(runner, size);
     else
         runner->result->past_recorded_oom = runner->stopped = true;

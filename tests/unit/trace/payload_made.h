@@ -181,9 +181,11 @@ static inline void fill_events(struct trace *trace, struct device_trace *device)
     uint32_t event[3] = {0, 0, 0};
     device->segment_events = rows_of(trace, N_ROWS, sizeof *device->segment_events);
     device->ooms = rows_of(trace, N_ROWS, sizeof *device->ooms);
+    device->oom_places = rows_of(trace, N_ROWS, sizeof *device->oom_places);
     device->snapshots = rows_of(trace, N_ROWS, sizeof *device->snapshots);
     device->notes = rows_of(trace, N_ROWS, sizeof *device->notes);
-    device->n_segment_events = device->n_ooms = device->n_snapshots = device->n_notes = N_ROWS;
+    device->n_segment_events = device->n_ooms = device->n_oom_places = N_ROWS;
+    device->n_snapshots = device->n_notes = N_ROWS;
     for (uint32_t i = 0; i < N_ROWS; i++) {
         for (uint32_t k = 0; k < 3; k++)
             event[k] += 1 + below(N_EVENTS / N_ROWS - 1);
@@ -195,6 +197,7 @@ static inline void fill_events(struct trace *trace, struct device_trace *device)
         change->stream = (uint16_t)below(N_STREAMS);
         change->change = (uint8_t)below(4);
         device->ooms[i] = (struct oom_event){event[1], below(N_STACKS), wide(), wide()};
+        device->oom_places[i] = (struct oom_place){(uint16_t)below(N_STREAMS), (uint16_t)below(N_POOLS)};
         device->snapshots[i] = (struct snapshot_event){event[2], wide()};
         device->notes[i] = (struct note){event[1], below(N_STRINGS), wide(), (uint8_t)below(NOTE_KINDS)};
     }
@@ -419,6 +422,11 @@ static inline void assert_same_device(const struct device_trace *a, const struct
     SAME_ROWS(a->segment_events, b->segment_events, a->n_segment_events);
     assert_int_equal(a->n_ooms, b->n_ooms);
     SAME_ROWS(a->ooms, b->ooms, a->n_ooms);
+    assert_int_equal(a->n_oom_places, b->n_oom_places);
+    for (uint32_t i = 0; i < a->n_oom_places; i++) {
+        assert_int_equal(a->oom_places[i].stream, b->oom_places[i].stream);
+        assert_int_equal(a->oom_places[i].pool, b->oom_places[i].pool);
+    }
     assert_int_equal(a->n_snapshots, b->n_snapshots);
     for (uint32_t i = 0; i < a->n_snapshots; i++) {
         assert_int_equal(a->snapshots[i].event, b->snapshots[i].event);
