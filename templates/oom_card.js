@@ -34,7 +34,7 @@ function formatAlike(values) {
 function lackText(page, { size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
     if (!page.session.facts.has_allocations) return `${formatBytes(size)} requested, by the log`;
-    return `Enough memory, but no hole of ${formatBytes(size)}`;
+    return "Enough memory, but no hole serves it";
 }
 
 /** @param {string} kind @param {number} bytes @param {number} whole @param {string} label */
@@ -82,7 +82,8 @@ function lackTable(/** @type {record_oom} */ { size, device_free }, /** @type {r
     const table = make("table", "lack");
     rows.forEach(([name, bytes], i) => {
         const head = make("th", "", name, { scope: "row" });
-        const enough = bytes >= size;
+        // The request failed, so a hole of its size is of another pool, stream or size class.
+        const enough = bytes >= size && !name.startsWith("L");
         const lacks = i === rows.length - 1 && found.lacking_bytes > 0 ? ` ${texts[rows.length]} short` : "";
         const verdict = i === 0 ? "" : enough ? "\u2713 enough" : `\u2715${lacks}`;
         const said = make("td", enough ? "enough" : "short", verdict);

@@ -27,26 +27,30 @@ class Run:
         self.recording, self.expandable = Recording(Flavour(), 1), expandable
         self.world = World(1, self.recording, capacity=capacity, expandable=expandable)
 
-    def make(self, line, nbytes):
+    def make(self, line, nbytes, stream=0):
         stack = self.world.stacks.alloc("empty", ((PROJECT + "work.py", "main", line),))
-        return self.world.malloc(nbytes, stack)
+        return self.world.malloc(nbytes, stack, stream)
 
     def drop(self, blocks):
         for block in blocks:
             self.world.free(block, self.world.stacks.free(((PROJECT + "work.py", "main", 99),)))
 
-    def fail(self, nbytes):
-        """Makes a request that fails; returns the JSON report and its text."""
+    def fail(self, nbytes, free=0):
+        """Makes a request that fails, though `free` more bytes of the device were free; returns the JSON report and
+        its text."""
         try:
             self.make(50, nbytes)
             raise AssertionError("it did not fail")
         except OutOfMemory:
             value = snapshot(self.world, self.recording, settings(self.expandable))
+        value["device_traces"][0][-1]["device_free"] += free
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "run.pickle")
+            path, page = pathlib.Path(folder, "run.pickle"), pathlib.Path(folder, "run.html")
             path.write_bytes(pickle.dumps(value, protocol=4))
-            read = lambda *words: subprocess.run([STRATA, "report", *words, path], capture_output=True, check=True).stdout  # noqa: E731
-            return json.loads(read("--json"))["devices"][0], " ".join(read().decode().split())
+            read = lambda *words: subprocess.run([STRATA, *words], capture_output=True, check=True).stdout  # noqa: E731
+            read("html", "-q", path, "-o", page)
+            self.plans = [json.loads(read("plan", "--json", each))["devices"][0] for each in (path, page)]
+            return json.loads(read("report", "--json", path))["devices"][0], " ".join(read("report", path).decode().split())
 
 
 def advice(device):
@@ -107,6 +111,49 @@ class Words(unittest.TestCase):
         self.assertIn("fragmentation", kinds(device))
         self.assertIn("enable_expandable_segments", advice(device))
         self.assertNotIn("set_max_split_size", advice(device))
+
+    def test_a_block_of_another_stream_is_no_lack_of_size(self):
+        """A free block of 864 MiB belongs to another stream, and a request for 300 MiB fails. The model must not serve
+        it from that block, neither by the dump nor by its page."""
+        run = Run(2 * GIB)
+        for _ in range(9):
+            run.make(1, 100 * MIB)
+        run.drop([run.make(2, 900 * MIB, stream=9)])
+        run.make(3, 36 * MIB, stream=9)
+        device, text = run.fail(300 * MIB)
+        self.assertEqual(device["oom_details"][0]["largest_hole_bytes"], 864 * MIB)
+        self.assertIn("no free block of its pool, stream and size class was large enough", advice(device)["fragmented"])
+        self.assertIn("no free block of its pool, stream and size class was large enough", text)
+        self.assertNotIn("served as it is", text)
+        self.assertEqual(device["replay"]["grade"], "exact")
+        self.assertEqual([plan["fits"] for plan in run.plans], ["no", "no"])
+
+    def test_a_small_request_fails_beside_free_large_blocks(self):
+        run = Run(21 * MIB)
+        run.make(1, 5 * MIB)
+        device, _ = run.fail(512)
+        self.assertIn("no free block of its pool, stream and size class was large enough", advice(device)["fragmented"])
+
+    def test_a_limit_of_the_process(self):
+        """30 GiB of the device are free, yet a request for 300 MiB fails: the process had a limit."""
+        run = Run(2 * GIB)
+        for _ in range(19):
+            run.make(1, 100 * MIB)
+        device, text = run.fail(300 * MIB, free=30 * GIB)
+        self.assertNotIn("not_in_one_piece", advice(device))
+        self.assertIn("enough for this request", advice(device)["free_enough"])
+        self.assertIn("More was free than requested", text)
+        # Reserved were 1900 MiB, and the segment of 300 MiB was refused.
+        self.assertEqual(run.plans[0]["budget"]["at_most_bytes"], 2200 * MIB - 1)
+
+    def test_what_is_lacking_names_the_budget(self):
+        """The process had reserved 1.76 GiB and could have had 248 MiB more: two figures of what is short."""
+        run = Run(2 * GIB)
+        run.make(1, 1800 * MIB)
+        device, text = run.fail(500 * MIB)
+        self.assertIn("it would have been 252 MiB short", text)
+        self.assertIn("enough in 1.76 GiB: with all of them 500 MiB is lacking", advice(device)["plan"])
+        self.assertNotIn("by cause:", text)  # nothing is unused, so the table would be empty
 
     def test_a_request_beyond_everything(self):
         run = Run(40 * GIB)

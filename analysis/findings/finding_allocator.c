@@ -210,18 +210,20 @@ void finding_private_pool_held_detail(struct telling *telling) {
          figure[2], figure[1], figure[3], figure[0]);
 }
 
-/* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] requested; at the
- * largest gap: [3] holes, [4] tails of expandable segments; 0: unknown ---- */
+/* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] requested, [5] the
+ * largest free block, if it is large enough but serves other requests; at the largest gap: [3] holes, [4] tails of
+ * expandable segments; 0: unknown ---- */
 
 /* Is the sum of the free blocks of a moment, or of their upper bound, enough for the request? If not, rounding and
  * unsplit remainders take the rest, and no other placement of blocks would have helped. */
-static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked) {
+static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked, uint64_t *larger) {
     const struct device_trace *device = finder->timeline->device;
     struct free_blocks_summary blocks = {0};
     bool exact;
     if (device->n_blocks == 0)
         return true;
     finder->failed |= !free_blocks_at(&blocks, &exact, device, moment, finder->arena);
+    *larger = blocks.all.largest_bytes >= asked ? blocks.all.largest_bytes : 0;
     return !finder->failed && blocks.all.free_bytes >= asked;
 }
 
@@ -239,7 +241,7 @@ static bool fragmented_failure(struct finder *finder, struct finding *finding) {
         if (reserved < live || reserved - live < device->ooms[i].size)
             continue;
         looked++;
-        if (!blocks_are_enough(finder, moment, device->ooms[i].size))
+        if (!blocks_are_enough(finder, moment, device->ooms[i].size, &finding->figure[5]))
             continue;
         finding->variant = 1;
         finding->severity = SEVERITY_HIGH;
@@ -310,18 +312,19 @@ void finding_fragmentation_title(struct telling *telling) {
 void finding_fragmentation_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     const uint64_t *figure = finding->figure;
-    if (finding->variant == 1)
-        TELL(telling,
-             "When the request failed, %b were reserved, enough for it in total, but no free block was large "
-             "enough.",
+    if (finding->variant == 1) {
+        TELL(telling, "When the request failed, %b were reserved, enough for it in total, but no free block ",
              figure[1]);
-    else
+        tell(telling,
+             figure[5] == 0 ? "was large enough." : "of its pool, stream and size class was large enough.");
+    } else {
         TELL(telling,
              finding->at_moment == 0
                  ? "Already before the first event %b were reserved while %b were in use; "
                    "never were more than %b."
                  : "Reserved rose to %b while %b were in use; never were more than %b.",
              figure[1], figure[1] - figure[0], telling->verdicts->timeline->peak_bytes);
+    }
     if (figure[3] != 0 || figure[4] != 0)
         TELL(telling, " Where the gap is the largest, %b are holes and %b free ends of expandable segments.",
              figure[3], figure[4]);

@@ -4,6 +4,16 @@ static uint64_t beyond(uint64_t all, uint64_t part) {
     return all > part ? all - part : 0;
 }
 
+/* What a request takes from the driver exceeds it by rounding to a segment or to granules of expandable segments,
+ * and by less than this: 20 MiB for a request of 1 MiB. */
+enum { SEGMENT_BEYOND_REQUEST = 64 << 20 };
+
+bool oom_had_room(const struct trace *trace, const struct oom_event *event) {
+    return trace_has_segments(trace) && event->device_free != OOM_UNKNOWN &&
+           event->device_free >= SEGMENT_BEYOND_REQUEST &&
+           event->device_free - SEGMENT_BEYOND_REQUEST >= event->size;
+}
+
 void oom_state_of(struct oom_state *state, const struct timeline *timeline, const struct oom_event *event) {
     uint32_t moment = event->event + 1;
     *state = (struct oom_state){.moment = moment,

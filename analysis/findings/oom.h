@@ -20,6 +20,10 @@ struct oom_state {
     struct free_blocks_summary free_blocks;
 };
 
+/* Did the device have room for the request, so that something else refused it? Not for a recording without segments,
+ * whose free bytes are not measured. O(1). */
+bool oom_had_room(const struct trace *trace, const struct oom_event *event);
+
 /* Everything but the free blocks. O(log n). */
 void oom_state_of(struct oom_state *state, const struct timeline *timeline, const struct oom_event *event);
 

@@ -110,7 +110,9 @@ static void advise(struct advisor *advisor, enum oom_advice_kind kind, uint64_t 
 static enum oom_advice_kind unused_kind(const struct oom_state *state, uint64_t asked) {
     uint64_t in_free = state->free_blocks.all.free_bytes;
     if (!state->free_blocks_known || in_free >= asked)
-        return OOM_ADVICE_NO_BLOCK_LARGE;
+        return state->free_blocks_known && state->free_blocks.all.largest_bytes >= asked
+                   ? OOM_ADVICE_NO_BLOCK_SERVES
+                   : OOM_ADVICE_NO_BLOCK_LARGE;
     if (in_free == 0)
         return OOM_ADVICE_ALL_ROUNDING;
     return state->at_end ? OOM_ADVICE_FREE_PARTS : OOM_ADVICE_FREE_PARTS_AT_MOST;
@@ -121,6 +123,10 @@ static void advise_verdict(struct advisor *advisor) {
     const struct oom_state *state = advisor->state;
     uint64_t asked = advisor->event->size, device_free = advisor->event->device_free;
     uint64_t all = sum_at_most(state->reserved_bytes, device_free);
+    bool enough =
+        state->reserved_known && oom_had_room(advisor->ground->verdicts->timeline->trace, advisor->event);
+    if (enough)
+        advise(advisor, OOM_ADVICE_FREE_ENOUGH, device_free, 0);
     if (state->live_bytes == 0)
         advise(advisor, OOM_ADVICE_NOTHING_IN_USE, asked, device_free);
     else if (state->unused_bytes >= asked)
@@ -131,7 +137,7 @@ static void advise_verdict(struct advisor *advisor) {
         advise(advisor, OOM_ADVICE_REQUEST_TOO_LARGE, all, 0);
     else if (state->lacking_bytes > 0)
         advise(advisor, OOM_ADVICE_LACKING, state->lacking_bytes, 0);
-    else
+    else if (!enough)
         advise(advisor, OOM_ADVICE_NOT_IN_ONE_PIECE, sum_at_most(state->unused_bytes, device_free), 0);
 }
 

@@ -7,28 +7,30 @@
 #include "analysis/model/replay.h"
 
 /* Kinds, each with the code that outputs print (its spelling never changes) and the meaning of bytes[0..2]. */
-#define STRATA_OOM_ADVICE(X)                                                                          \
-    X(NOTHING_IN_USE, "nothing_in_use")             /* requested, free on the device */               \
-    X(ALL_ROUNDING, "fragmented")                   /* unused, with nothing in free blocks */         \
-    X(FREE_PARTS, "fragmented")                     /* unused, in free blocks */                      \
-    X(FREE_PARTS_AT_MOST, "fragmented")             /* the same; the second is an upper bound */      \
-    X(NO_BLOCK_LARGE, "fragmented")                 /* unused */                                      \
-    X(REQUEST_TOO_LARGE, "memory_in_use")           /* reserved and free on the device */             \
-    X(LACKING, "memory_in_use")                     /* lacking */                                     \
-    X(NOT_IN_ONE_PIECE, "not_in_one_piece")         /* unused and free on the device */               \
-    X(FITS, "enable_expandable_segments")           /* modelled: the least that is enough, budget */  \
-    X(FITS_FROM, "enable_expandable_segments")      /* the same, and the first beyond the second */   \
-    X(OFF, "enable_expandable_segments")            /* unused */                                      \
-    X(OFF_LACKING, "enable_expandable_segments")    /* unused, lacking */                             \
-    X(UNSAID, "enable_expandable_segments")         /* unused */                                      \
-    X(UNSAID_LACKING, "enable_expandable_segments") /* unused, lacking */                             \
-    X(ON_ALREADY, "expandable_segments_on")         /* unused */                                      \
-    X(SPLIT_CLOSED, "raise_max_split_size")         /* limit, free in blocks of at least that size */ \
-    X(SPLIT_UNSET, "set_max_split_size")            /* free in parts of segments */                   \
-    X(PRIVATE_POOLS, "private_pools")               /* free in private pools */                       \
-    X(PENDING, "pending_frees")                     /* freed, waiting for other streams */            \
-    X(ROUNDING, "rounding")                         /* rounding and remainders */                     \
-    X(HELD_BY_OTHERS, "held_by_others")             /* neither free nor reserved, capacity */         \
+#define STRATA_OOM_ADVICE(X)                                                                           \
+    X(NOTHING_IN_USE, "nothing_in_use")             /* requested, free on the device */                \
+    X(ALL_ROUNDING, "fragmented")                   /* unused, with nothing in free blocks */          \
+    X(FREE_PARTS, "fragmented")                     /* unused, in free blocks */                       \
+    X(FREE_PARTS_AT_MOST, "fragmented")             /* the same; the second is an upper bound */       \
+    X(NO_BLOCK_LARGE, "fragmented")                 /* unused */                                       \
+    X(NO_BLOCK_SERVES, "fragmented")                /* unused; a larger block serves other requests */ \
+    X(FREE_ENOUGH, "free_enough")                   /* free on the device, at least what was asked */  \
+    X(REQUEST_TOO_LARGE, "memory_in_use")           /* reserved and free on the device */              \
+    X(LACKING, "memory_in_use")                     /* lacking */                                      \
+    X(NOT_IN_ONE_PIECE, "not_in_one_piece")         /* unused and free on the device */                \
+    X(FITS, "enable_expandable_segments")           /* modelled: the least that is enough, budget */   \
+    X(FITS_FROM, "enable_expandable_segments")      /* the same, and the first beyond the second */    \
+    X(OFF, "enable_expandable_segments")            /* unused */                                       \
+    X(OFF_LACKING, "enable_expandable_segments")    /* unused, lacking */                              \
+    X(UNSAID, "enable_expandable_segments")         /* unused */                                       \
+    X(UNSAID_LACKING, "enable_expandable_segments") /* unused, lacking */                              \
+    X(ON_ALREADY, "expandable_segments_on")         /* unused */                                       \
+    X(SPLIT_CLOSED, "raise_max_split_size")         /* limit, free in blocks of at least that size */  \
+    X(SPLIT_UNSET, "set_max_split_size")            /* free in parts of segments */                    \
+    X(PRIVATE_POOLS, "private_pools")               /* free in private pools */                        \
+    X(PENDING, "pending_frees")                     /* freed, waiting for other streams */             \
+    X(ROUNDING, "rounding")                         /* rounding and remainders */                      \
+    X(HELD_BY_OTHERS, "held_by_others")             /* neither free nor reserved, capacity */          \
     X(GROWTH, "growth")                             /* risen, more each step */
 
 enum oom_advice_kind {

@@ -35,8 +35,7 @@ uint64_t allocator_round(const struct allocator_settings *settings, uint64_t nby
     return round_up(nbytes, GRAIN);
 }
 
-/* The segment size for a rounded request that no block serves, without expandable segments. */
-static uint64_t allocator_segment_bytes(const struct allocator_settings *settings, uint64_t rounded) {
+uint64_t allocator_segment_bytes(const struct allocator_settings *settings, uint64_t rounded) {
     if (rounded <= ALLOCATOR_SMALL_BYTES)
         return ALLOCATOR_SMALL_SEGMENT;
     return rounded < LARGE_LEAST ? settings->large_segment_bytes : round_up(rounded, LARGE_GRAIN);

@@ -111,6 +111,9 @@ bool allocator_init(struct allocator *allocator, const struct allocator_settings
 /* Bytes of a block for a request of `nbytes`: a multiple of 512, or more with roundup_power2_divisions. */
 uint64_t allocator_round(const struct allocator_settings *settings, uint64_t nbytes);
 
+/* The segment for a rounded request that no block serves, without expandable segments. */
+uint64_t allocator_segment_bytes(const struct allocator_settings *settings, uint64_t rounded);
+
 /* Serves a request of `nbytes` in a pool and a stream of the trace (POOL_UNKNOWN is the default pool), and returns
  * its block. 0: out of memory (n_ooms), or no_memory. O(log blocks), plus what a retry gives back. */
 uint32_t allocator_allocate(struct allocator *allocator, uint64_t nbytes, uint16_t pool, uint16_t stream);

@@ -99,7 +99,7 @@ bool whatif_init_of(struct whatif *whatif, const struct program *program, const 
     if (whatif_has_requests(whatif) &&
         !whatif_bounds_find(&whatif->bounds, program, !request->leave_packing, arena))
         return false;
-    whatif->budget = whatif_budget_find(program);
+    whatif->budget = whatif_budget_find(program, &whatif->replay.settings);
     whatif->recorded_peak_bytes = whatif->budget.at_least_bytes;
     if (whatif->replay.grade != REPLAY_REFUSED)
         scenarios_list(whatif, request);

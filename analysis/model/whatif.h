@@ -66,7 +66,8 @@ struct whatif_budget {
     uint64_t at_least_bytes; /* it had this much */
     uint64_t at_most_bytes;  /* with more, a request that was retried or failed would not have; 0: unknown */
 };
-struct whatif_budget whatif_budget_find(const struct program *program);
+struct whatif_budget whatif_budget_find(const struct program *program,
+                                        const struct allocator_settings *recorded);
 
 /* ---- a table of scenarios ---- */
 

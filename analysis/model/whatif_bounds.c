@@ -183,6 +183,7 @@ static uint64_t reserved_before_all(const struct device_trace *device) {
 struct budget_walk {
     const struct program *program;
     struct whatif_budget *budget;
+    const struct allocator_settings *settings;
     uint64_t reserved_bytes;
     uint32_t group, oom;
 };
@@ -201,11 +202,26 @@ static void retry_bounds(struct budget_walk *walk, const struct release_group *g
         at_most(walk->budget, walk->reserved_bytes + group->taken_bytes - 1);
 }
 
+/* At most what a request would have reserved if it had not failed. Expandable segments map whole granules. */
+static uint64_t refused_bytes(const struct budget_walk *walk, uint64_t asked) {
+    if (!trace_has_segments(walk->program->trace))
+        return UINT64_MAX; /* of a log: whether the allocator asked for a segment is not known */
+    uint64_t granule = walk->settings->large_segment_bytes;
+    uint64_t mapped = asked < UINT64_MAX - granule ? (asked + granule - 1) / granule * granule : asked;
+    return walk->settings->expandable ? mapped : allocator_segment_bytes(walk->settings, asked);
+}
+
+/* A failed request could have what the device had free. If that was enough, a limit of the process or the driver
+ * refused it: the process could not even have had the segment for it. */
 static void ooms_before(struct budget_walk *walk, uint32_t event) {
     const struct device_trace *device = walk->program->device;
-    for (; walk->oom < device->n_ooms && device->ooms[walk->oom].event < event; walk->oom++)
-        if (device->ooms[walk->oom].device_free < UINT64_C(1) << 50)
-            at_most(walk->budget, walk->reserved_bytes + device->ooms[walk->oom].device_free);
+    for (; walk->oom < device->n_ooms && device->ooms[walk->oom].event < event; walk->oom++) {
+        const struct oom_event *oom = &device->ooms[walk->oom];
+        uint64_t refused = refused_bytes(walk, oom->size);
+        if (oom->device_free < UINT64_C(1) << 50)
+            at_most(walk->budget,
+                    walk->reserved_bytes + (oom->device_free < refused ? oom->device_free : refused - 1));
+    }
 }
 
 static void event_walk(struct budget_walk *walk, uint32_t index) {
@@ -220,10 +236,13 @@ static void event_walk(struct budget_walk *walk, uint32_t index) {
         walk->budget->at_least_bytes = walk->reserved_bytes;
 }
 
-struct whatif_budget whatif_budget_find(const struct program *program) {
+struct whatif_budget whatif_budget_find(const struct program *program,
+                                        const struct allocator_settings *recorded) {
     struct whatif_budget budget = {0};
-    struct budget_walk walk = {
-        .program = program, .budget = &budget, .reserved_bytes = reserved_before_all(program->device)};
+    struct budget_walk walk = {.program = program,
+                               .budget = &budget,
+                               .settings = recorded,
+                               .reserved_bytes = reserved_before_all(program->device)};
     budget.at_least_bytes = walk.reserved_bytes;
     for (uint32_t i = 0; i < program->device->n_segment_events; i++)
         event_walk(&walk, i);

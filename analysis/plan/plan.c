@@ -148,7 +148,7 @@ uint64_t plan_asked_budget(const struct plan_request *request) {
 
 static void budget_find(struct planner *planner) {
     struct plan *plan = planner->plan;
-    plan->seen = whatif_budget_find(plan->program);
+    plan->seen = whatif_budget_find(plan->program, &plan->replay->settings);
     plan->recorded_peak_bytes = plan->seen.at_least_bytes;
     plan->asked_bytes = planner->request->gpu_bytes;
     plan->keep_percent = planner->request->keep_percent;

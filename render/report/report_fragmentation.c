@@ -120,6 +120,8 @@ static void causes_table(struct sheet *sheet, const struct report_device *report
     bool one = moments_are_alike(&report->timeline);
     uint64_t most = LARGEST(REPORT_GAPS * GAP_CAUSES, i,
                             magnitude_of(report->gap[i / GAP_CAUSES].cause_bytes[i % GAP_CAUSES]));
+    if (most == 0)
+        return;
     sheet_say(sheet, "What is not in use, by cause:");
     sheet_table(sheet, one ? heading : headings, one ? "lr" : "lrrr");
     for (unsigned cause = 0; cause < GAP_CAUSES; cause++) {

@@ -80,6 +80,11 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_FREE_PARTS_AT_MOST] = UNUSED "but at most {1} of that is in free blocks: rounding up and "
                                              "remainders of blocks take the rest.",
     [OOM_ADVICE_NO_BLOCK_LARGE] = UNUSED "and no free block among them was large enough.",
+    [OOM_ADVICE_NO_BLOCK_SERVES] =
+        UNUSED "and no free block of its pool, stream and size class was large enough.",
+    [OOM_ADVICE_FREE_ENOUGH] = "{0} were free on the {device}, enough for this request. So something else "
+                               "refused it: a limit set for "
+                               "the process (torch.cuda.set_per_process_memory_fraction), or the driver.",
     [OOM_ADVICE_REQUEST_TOO_LARGE] =
         "This one request is more than all that the process held and the {device} had "
         "free together ({0}): freeing everything else would not have been enough.",

@@ -214,7 +214,9 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
     else if (plan->n_plans != 0)
         plan_words_set(words, plan, &plan->plans[0]);
     else if (plan->has_nearest) {
-        words_say(words, "No change that this recording shows is enough: with all of them ");
+        words_say(words, "No change that this recording shows is enough in ");
+        words_say(words, plan_bytes(plan->budget_bytes).text);
+        words_say(words, ": with all of them ");
         words_say(words, plan->lacking_bytes != 0
                              ? plan_bytes(plan->lacking_bytes).text
                              : "what is in use would fit, but fragmentation adds too much");

@@ -79,6 +79,37 @@ static void test_verdicts(void **state) {
     failed_close(&failed);
 }
 
+/* A free block that is large enough belongs to another stream, pool or size class. */
+static void test_a_block_of_others(void **state) {
+    (void)state;
+    struct failed failed;
+    failed_open(&failed);
+    failed.state.free_blocks_known = true;
+    failed.state.free_blocks.all = (struct free_blocks){.free_bytes = 3 * GIB, .largest_bytes = 2 * GIB - 1};
+    ASSERT_ADVICE(&failed, OOM_ADVICE_NO_BLOCK_LARGE, OOM_ADVICE_UNSAID);
+    failed.state.free_blocks.all.largest_bytes++;
+    ASSERT_ADVICE(&failed, OOM_ADVICE_NO_BLOCK_SERVES, OOM_ADVICE_UNSAID);
+    failed_close(&failed);
+}
+
+/* The device had more free than any segment for the request takes, so it was not full. Without final segments, as in a profiler's trace,
+ * the free bytes are not measured. */
+static void test_enough_was_free(void **state) {
+    (void)state;
+    struct failed failed;
+    failed_open(&failed);
+    failed.state.unused_bytes = 0;
+    failed.recording->ooms[0].device_free = 2 * GIB + 64 * MIB;
+    ASSERT_ADVICE(&failed, OOM_ADVICE_FREE_ENOUGH);
+    assert_bytes(&failed.advice[0], 2 * GIB + 64 * MIB, 0);
+    failed.state.reserved_known = false;
+    ASSERT_ADVICE(&failed, OOM_ADVICE_KINDS);
+    failed.state.reserved_known = true;
+    failed.recording->ooms[0].device_free--;
+    ASSERT_ADVICE(&failed, OOM_ADVICE_NOT_IN_ONE_PIECE);
+    failed_close(&failed);
+}
+
 /* An unknown device_free is not added to the reserved bytes. */
 static void test_unknown_figures_do_not_wrap(void **state) {
     (void)state;
@@ -207,6 +238,8 @@ static void test_recorded_settings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_a_block_of_others),
+        cmocka_unit_test(test_enough_was_free),
         cmocka_unit_test(test_unknown_figures_do_not_wrap),
         cmocka_unit_test(test_expandable_segments),
         cmocka_unit_test(test_max_split_size),
