@@ -9,42 +9,71 @@ struct ordered_leaf {
     struct ordered_key key[ORDERED_LEAF_KEYS];
 };
 
-enum { COUNTED = 8 }; /* keys that are compared one after the other instead of halved */
-
-static bool key_below(const struct ordered_key *key, uint64_t first, uint64_t second) {
-    return key->first < first || (key->first == first && key->second < second);
+/* The largest possible keys stand behind the keys of a leaf and behind the array of largest ones; no search goes beyond
+ * them. So a search compares as many keys however many there are, and no branch on their number is mispredicted. */
+static void keys_clear(struct ordered_key *key, uint32_t count) {
+    bytes_fill(key, 0xFF, count * sizeof *key);
 }
 
-/* The first of `count` rising keys that is not below the one sought. Branches on a key would be mispredicted half
- * of the time, so both halves of a key are compared as one number and the result is used as a mask. The last few are
- * counted, since no comparison then waits for another. */
-static uint32_t keys_seek(const struct ordered_key *key, uint32_t count, uint64_t first, uint64_t second) {
-    const wide wanted = (wide)first << 64 | second;
-    uint32_t low = 0, below = 0;
-    while (count > COUNTED) {
+enum { COUNTED = 8 }; /* keys that are compared one after the other instead of halved */
+
+static wide wide_of(uint64_t first, uint64_t second) {
+    return (wide)first << 64 | second;
+}
+
+/* Branches on a key would be mispredicted half of the time, so both halves are compared as one number, and what comes
+ * out is used as one. */
+static bool key_below(const struct ordered_key *key, wide wanted) {
+    return wide_of(key->first, key->second) < wanted;
+}
+
+/* Counts the keys below the one sought among the first few. No comparison waits for another. */
+static uint32_t below_count(const struct ordered_key *key, wide wanted) {
+    uint32_t below = 0;
+    for (uint32_t i = 0; i < COUNTED; i++)
+        below += key_below(&key[i], wanted);
+    return below;
+}
+
+/* The first leaf whose largest key is not below the one sought; n_leaves: none. */
+static uint32_t most_seek(const struct ordered *set, wide wanted) {
+    uint32_t low = 0;
+    for (uint32_t count = set->n_leaves; count > COUNTED;) {
         uint32_t half = (count + 1) / 2;
-        const struct ordered_key *at = &key[low + half - 1];
-        low += half & (0 - (uint32_t)(((wide)at->first << 64 | at->second) < wanted));
+        low += half & (0 - (uint32_t)key_below(&set->most[low + half - 1], wanted));
         count -= half;
     }
-    for (uint32_t i = low; i < low + count; i++)
-        below += ((wide)key[i].first << 64 | key[i].second) < wanted;
-    return low + below;
+    return low + below_count(set->most + low, wanted);
+}
+
+/* The first key of a leaf that is not below the one sought. */
+static uint32_t leaf_seek(const struct ordered_leaf *leaf, wide wanted) {
+    uint32_t low = 0;
+    for (uint32_t half = ORDERED_LEAF_KEYS / 2; half >= COUNTED; half /= 2)
+        low += half & (0 - (uint32_t)key_below(&leaf->key[low + half - 1], wanted));
+    return low + below_count(leaf->key + low, wanted);
+}
+
+/* Would leaf_seek return the slot where the set was changed last? */
+static bool last_is(const struct ordered *set, const struct ordered_leaf *leaf, wide wanted) {
+    uint32_t slot = set->last;
+    return slot < leaf->count && !key_below(&leaf->key[slot], wanted) &&
+           (slot == 0 || key_below(&leaf->key[slot - 1], wanted));
 }
 
 /* Leaf 0 stays unused, so that 0 can end the list of empty ones. UINT32_MAX: no memory. */
 static uint32_t leaf_take(struct ordered_store *store) {
-    if (store->spare != 0) {
-        uint32_t leaf = store->spare;
+    uint32_t leaf = store->spare;
+    if (leaf != 0) {
         store->spare = store->leaf[leaf].count;
-        store->leaf[leaf].count = 0;
-        return leaf;
+    } else {
+        leaf = store->count == 0 ? 1 : store->count;
+        if (!ARENA_GROW(store->arena, store->leaf, store->capacity, (uint64_t)leaf + 1))
+            return UINT32_MAX;
+        store->count = leaf + 1;
     }
-    uint32_t leaf = store->count == 0 ? 1 : store->count;
-    if (!ARENA_GROW(store->arena, store->leaf, store->capacity, (uint64_t)leaf + 1))
-        return UINT32_MAX;
-    store->count = leaf + 1;
     store->leaf[leaf].count = 0;
+    keys_clear(store->leaf[leaf].key, ORDERED_LEAF_KEYS);
     return leaf;
 }
 
@@ -53,10 +82,14 @@ static void leaf_give(struct ordered_store *store, uint32_t leaf) {
     store->spare = leaf;
 }
 
+/* Makes room for one more leaf. */
 static bool set_reserve(struct ordered *set, struct arena *arena) {
     uint64_t wanted = (uint64_t)set->n_leaves + 1;
-    return ARENA_GROW(arena, set->leaf, set->leaf_capacity, wanted) &&
-           ARENA_GROW(arena, set->most, set->most_capacity, wanted);
+    if (!ARENA_GROW(arena, set->leaf, set->leaf_capacity, wanted) ||
+        !ARENA_GROW(arena, set->most, set->most_capacity, wanted + COUNTED))
+        return false;
+    keys_clear(set->most + set->n_leaves, COUNTED + 1);
+    return true;
 }
 
 static bool leaf_insert(struct ordered *set, struct ordered_store *store, uint32_t at) {
@@ -77,7 +110,7 @@ static void leaf_remove(struct ordered *set, struct ordered_store *store, uint32
     leaf_give(store, set->leaf[at]);
     bytes_move(set->leaf + at, set->leaf + at + 1, behind * sizeof *set->leaf);
     bytes_move(set->most + at, set->most + at + 1, behind * sizeof *set->most);
-    set->n_leaves--;
+    keys_clear(&set->most[--set->n_leaves], 1);
 }
 
 /* Moves the upper half of a full leaf into a new one after it. */
@@ -87,6 +120,7 @@ static bool leaf_split(struct ordered *set, struct ordered_store *store, uint32_
         return false;
     struct ordered_leaf *lower = &store->leaf[set->leaf[at]], *upper = &store->leaf[set->leaf[at + 1]];
     bytes_copy(upper->key, lower->key + HALF, HALF * sizeof *upper->key);
+    keys_clear(lower->key + HALF, HALF);
     lower->count = upper->count = HALF;
     set->most[at + 1] = set->most[at];
     set->most[at] = lower->key[HALF - 1];
@@ -103,8 +137,18 @@ static bool only_move(struct ordered *set, struct ordered_store *store) {
     return true;
 }
 
+/* Writes a key of a leaf whose count is right already. */
+static void key_put(struct ordered *set, struct ordered_leaf *leaf, struct ordered_place place,
+                    struct ordered_key key) {
+    leaf->key[place.slot] = key;
+    set->last = place.slot;
+    if (place.slot + 1 == leaf->count)
+        set->most[place.leaf] = key;
+}
+
 bool ordered_add(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second,
                  uint32_t value) {
+    const wide wanted = wide_of(first, second);
     if (set->count == 0) {
         set->only = (struct ordered_key){first, second, value};
         set->count = 1;
@@ -112,22 +156,20 @@ bool ordered_add(struct ordered *set, struct ordered_store *store, uint64_t firs
     }
     if (set->n_leaves == 0 && !only_move(set, store))
         return false;
-    uint32_t at = keys_seek(set->most, set->n_leaves, first, second);
+    uint32_t at = most_seek(set, wanted);
     if (at == set->n_leaves)
         at--; /* larger than all: goes to the end of the last leaf */
     if (store->leaf[set->leaf[at]].count == ORDERED_LEAF_KEYS) {
         if (!leaf_split(set, store, at))
             return false;
-        at += key_below(&set->most[at], first, second);
+        at += key_below(&set->most[at], wanted);
     }
     struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
-    uint32_t slot = keys_seek(leaf->key, leaf->count, first, second);
+    uint32_t slot = leaf_seek(leaf, wanted);
     bytes_move(leaf->key + slot + 1, leaf->key + slot, (leaf->count - slot) * sizeof *leaf->key);
-    leaf->key[slot] = (struct ordered_key){first, second, value};
-    if (slot == leaf->count)
-        set->most[at] = (struct ordered_key){first, second, value};
     leaf->count++;
     set->count++;
+    key_put(set, leaf, (struct ordered_place){at, slot}, (struct ordered_key){first, second, value});
     return true;
 }
 
@@ -139,10 +181,26 @@ void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct 
     leaf->count--;
     bytes_move(leaf->key + place.slot, leaf->key + place.slot + 1,
                (leaf->count - place.slot) * sizeof *leaf->key);
+    keys_clear(&leaf->key[leaf->count], 1);
     if (leaf->count == 0)
         leaf_remove(set, store, place.leaf);
     else if (place.slot == leaf->count)
         set->most[place.leaf] = leaf->key[place.slot - 1];
+}
+
+bool ordered_move(struct ordered *set, struct ordered_store *store, struct ordered_place place,
+                  uint64_t first, uint64_t second, uint32_t value) {
+    const wide wanted = wide_of(first, second);
+    const struct ordered_key *before = ordered_at(set, store, ordered_before(set, store, place));
+    const struct ordered_key *behind = ordered_at(set, store, ordered_next(set, store, place));
+    bool stays =
+        (before == NULL || key_below(before, wanted)) && (behind == NULL || !key_below(behind, wanted));
+    if (set->n_leaves != 0 && stays) {
+        key_put(set, &store->leaf[set->leaf[place.leaf]], place, (struct ordered_key){first, second, value});
+        return true;
+    }
+    ordered_remove_at(set, store, place);
+    return ordered_add(set, store, first, second, value);
 }
 
 bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second) {
@@ -156,12 +214,16 @@ bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t f
 
 struct ordered_place ordered_seek(const struct ordered *set, const struct ordered_store *store,
                                   uint64_t first, uint64_t second) {
-    uint32_t at = keys_seek(set->most, set->n_leaves, first, second);
+    const wide wanted = wide_of(first, second);
+    if (set->n_leaves == 0)
+        return (struct ordered_place){set->count != 0 && key_below(&set->only, wanted), 0};
+    if (set->n_leaves == 1 && last_is(set, &store->leaf[set->leaf[0]], wanted))
+        return (struct ordered_place){0, set->last};
+    uint32_t at = most_seek(set, wanted);
     if (at == set->n_leaves)
-        return (struct ordered_place){
-            set->n_leaves == 0 && set->count != 0 ? key_below(&set->only, first, second) : at, 0};
+        return (struct ordered_place){at, 0};
     const struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
-    return (struct ordered_place){at, keys_seek(leaf->key, leaf->count, first, second)};
+    return (struct ordered_place){at, leaf_seek(leaf, wanted)};
 }
 
 const struct ordered_key *ordered_at(const struct ordered *set, const struct ordered_store *store,

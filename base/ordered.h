@@ -36,6 +36,7 @@ struct ordered {
     struct ordered_key *most;
     uint32_t n_leaves, leaf_capacity, most_capacity;
     uint32_t count;          /* keys */
+    uint32_t last;           /* slot of the last change, where a search in a single leaf looks first */
     struct ordered_key only; /* the only key, while there is no leaf */
 };
 
@@ -54,6 +55,11 @@ bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t f
 
 /* Takes out the key at a place that holds one. O(1), and bytes moved as above. */
 void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct ordered_place place);
+
+/* Gives the key at a place that holds one another rank and value. O(1) if it stays between its neighbours; otherwise it
+ * is removed and added. False: no memory, and the key is gone. */
+bool ordered_move(struct ordered *set, struct ordered_store *store, struct ordered_place place,
+                  uint64_t first, uint64_t second, uint32_t value);
 
 /* The first key that is at least (first, second); the place after the last key if there is none. */
 struct ordered_place ordered_seek(const struct ordered *set, const struct ordered_store *store,

@@ -91,6 +91,44 @@ static void test_as_a_sorted_array(void **state) {
     arena_release(&arena);
 }
 
+/* Moves keys a little, as what is left of a free block does, and far; sometimes to the rank that they have. */
+static void test_moved_keys(void **state) {
+    (void)state;
+    static struct control control;
+    struct arena arena;
+    arena_init(&arena, plain_host, SIZE_MAX);
+    struct ordered_store store = {.arena = &arena};
+    struct ordered set = {0};
+    struct dice dice = {7};
+    for (int round = 0; round < ROUNDS; round++) {
+        /* few keys, then many: one in the set itself, a single leaf, many leaves */
+        uint32_t wanted = round < ROUNDS / 4 ? 1 : round < ROUNDS / 2 ? 20 : KEYS / 2;
+        uint64_t key = dice_below(&dice, KEYS), near = key + dice_below(&dice, 5) - 2;
+        uint64_t to = near < KEYS && round % 2 != 0 ? near : dice_below(&dice, KEYS);
+        uint32_t at = control_seek(&control, key), other = control_seek(&control, to);
+        bool there = at < control.count && control.key[at] == key;
+        bool taken = to != key && other < control.count && control.key[other] == to;
+        struct ordered_place place = ordered_seek(&set, &store, key / 8, key % 8);
+        const struct ordered_key *found = ordered_at(&set, &store, place);
+        assert_int_equal(found != NULL, at < control.count);
+        if (found != NULL)
+            assert_int_equal(found->value, (uint32_t)control.key[at] * 3);
+        if (there && !taken) {
+            assert_true(ordered_move(&set, &store, place, to / 8, to % 8, (uint32_t)to * 3));
+            control_flip(&control, key, true);
+            control_flip(&control, to, false);
+        } else if (!there && control.count < wanted) {
+            assert_true(ordered_add(&set, &store, key / 8, key % 8, (uint32_t)key * 3));
+            control_flip(&control, key, false);
+        }
+        assert_int_equal(set.count, control.count);
+        if (round % 100 == 0)
+            assert_same(&set, &store, &control);
+    }
+    assert_same(&set, &store, &control);
+    arena_release(&arena);
+}
+
 /* Thousands of sets with a single key need no leaves. */
 static void test_one_key_alone(void **state) {
     (void)state;
@@ -116,6 +154,7 @@ static void test_one_key_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_a_sorted_array),
+                                       cmocka_unit_test(test_moved_keys),
                                        cmocka_unit_test(test_one_key_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
