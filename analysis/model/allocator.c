@@ -60,7 +60,7 @@ bool allocator_init(struct allocator *a, const struct allocator_settings *settin
                             .arena = arena,
                             .n_blocks = 1,
                             .n_reservations = 1,
-                            .last_list = ALLOCATOR_LIST_NONE,
+                            .last_list = {ALLOCATOR_LIST_NONE, ALLOCATOR_LIST_NONE},
                             .store = {.arena = arena}};
     return ARENA_GROW(arena, a->block, a->block_capacity, 1) &&
            ARENA_GROW(arena, a->reservation, a->reservation_capacity, 1);
@@ -94,38 +94,43 @@ static uint32_t list_add(struct allocator *a, uint16_t pool, uint16_t stream, bo
     return index;
 }
 
-static bool list_is(const struct allocator_list *list, uint16_t pool, uint16_t stream, bool small) {
-    return list->pool == pool && list->stream == stream && list->small == small;
-}
-
-/* Most calls ask for the last one again. ALLOCATOR_LIST_NONE: no memory. */
-uint32_t allocator_list_of(struct allocator *a, uint16_t pool, uint16_t stream, bool small) {
-    pool = pool == POOL_UNKNOWN ? ALLOCATOR_DEFAULT_POOL : pool;
-    if (a->last_list != ALLOCATOR_LIST_NONE && list_is(&a->list[a->last_list], pool, stream, small))
-        return a->last_list;
+static __attribute__((noinline)) uint32_t list_find(struct allocator *a, uint16_t pool, uint16_t stream,
+                                                    bool small) {
     struct ordered_place place = ordered_seek(&a->lists, &a->store, list_key(pool, stream, small), 0);
     const struct ordered_key *key = ordered_at(&a->lists, &a->store, place);
     bool there = key != NULL && key->first == list_key(pool, stream, small);
     uint32_t index = there ? key->value : list_add(a, pool, stream, small);
-    a->last_list = index == ALLOCATOR_LIST_NONE ? a->last_list : index;
+    a->last_list[small] = index == ALLOCATOR_LIST_NONE ? a->last_list[small] : index;
     return index;
+}
+
+/* Most calls ask for the last one of their size class again. ALLOCATOR_LIST_NONE: no memory. */
+uint32_t allocator_list_of(struct allocator *a, uint16_t pool, uint16_t stream, bool small) {
+    uint32_t last = a->last_list[small];
+    pool = pool == POOL_UNKNOWN ? ALLOCATOR_DEFAULT_POOL : pool;
+    bool again = last != ALLOCATOR_LIST_NONE && a->list[last].pool == pool && a->list[last].stream == stream;
+    return again ? last : list_find(a, pool, stream, small);
 }
 
 /* ---- blocks ---- */
 
-/* 0: no memory. */
-uint32_t allocator_block_take(struct allocator *a, struct allocator_block block) {
+/* A block that is not used yet; 0: no memory. */
+static uint32_t block_new(struct allocator *a) {
     uint32_t index = a->spare_block;
     if (index != 0) {
         a->spare_block = a->block[index].behind;
-    } else {
-        if (!ARENA_GROW(a->arena, a->block, a->block_capacity, (uint64_t)a->n_blocks + 1)) {
-            a->no_memory = true;
-            return 0;
-        }
-        index = a->n_blocks++;
+        return index;
     }
-    a->block[index] = block;
+    if (ARENA_GROW(a->arena, a->block, a->block_capacity, (uint64_t)a->n_blocks + 1))
+        return a->n_blocks++;
+    a->no_memory = true;
+    return 0;
+}
+
+uint32_t allocator_block_take(struct allocator *a, struct allocator_block block) {
+    uint32_t index = block_new(a);
+    if (index != 0)
+        a->block[index] = block;
     return index;
 }
 
@@ -134,9 +139,8 @@ void allocator_block_give(struct allocator *a, uint32_t index) {
     a->spare_block = index;
 }
 
-bool allocator_block_gives(const struct allocator *a, const struct allocator_block *block) {
-    if (block->reservation == 0)
-        return is_whole_segment(block);
+static __attribute__((noinline)) bool contains_granule(const struct allocator *a,
+                                                       const struct allocator_block *block) {
     const struct allocator_reservation *reservation = &a->reservation[block->reservation];
     if (block->size < reservation->granule || block->size / 2 >= reservation->granule)
         return block->size >= reservation->granule;
@@ -144,46 +148,72 @@ bool allocator_block_gives(const struct allocator *a, const struct allocator_blo
     return over == 0 || block->size - reservation->granule >= reservation->granule - over;
 }
 
-/* Adds a list to a set, unless it is in it. */
-static void list_enter(struct allocator *a, struct ordered *set, bool *is_there, uint32_t list) {
-    if (*is_there)
-        return;
+bool allocator_block_gives(const struct allocator *a, const struct allocator_block *block) {
+    return block->reservation == 0 ? is_whole_segment(block) : contains_granule(a, block);
+}
+
+/* Adds a list to a set, in which it then mostly stays. */
+static __attribute__((noinline)) void list_enter(struct allocator *a, struct ordered *set, bool *is_there,
+                                                 uint32_t list) {
     uint64_t place = (uint64_t)a->list[list].small << 32 | list;
     *is_there = ordered_add(set, &a->store, place, 0, list);
     a->no_memory |= !*is_there;
 }
 
+/* Counts a mapped block of a list if it can be given back. */
+static void giving_count(struct allocator *a, const struct allocator_block *block) {
+    struct allocator_list *list = &a->list[block->list];
+    bool gives = list->pool == ALLOCATOR_DEFAULT_POOL && allocator_block_gives(a, block);
+    list->n_giving += gives;
+    if (gives && !list->is_giving)
+        list_enter(a, &a->giving, &list->is_giving, block->list);
+}
+
+static void giving_discount(struct allocator *a, const struct allocator_block *block) {
+    struct allocator_list *list = &a->list[block->list];
+    list->n_giving -= list->pool == ALLOCATOR_DEFAULT_POOL && allocator_block_gives(a, block);
+}
+
 /* Counts a mapped block that enters its list. */
 static void free_count(struct allocator *a, const struct allocator_block *block) {
     struct allocator_list *list = &a->list[block->list];
-    list_enter(a, &a->filled, &list->is_filled, block->list);
-    if (list->pool != ALLOCATOR_DEFAULT_POOL)
-        return;
-    a->n_default_free++;
-    if (!allocator_block_gives(a, block))
-        return;
-    list->n_giving++;
-    list_enter(a, &a->giving, &list->is_giving, block->list);
+    if (!list->is_filled)
+        list_enter(a, &a->filled, &list->is_filled, block->list);
+    a->n_default_free += list->pool == ALLOCATOR_DEFAULT_POOL;
+    giving_count(a, block);
 }
 
 /* Counts a mapped block that leaves its list. */
 static void free_discount(struct allocator *a, const struct allocator_block *block) {
-    struct allocator_list *list = &a->list[block->list];
-    if (list->pool != ALLOCATOR_DEFAULT_POOL)
-        return;
-    a->n_default_free--;
-    list->n_giving -= allocator_block_gives(a, block);
+    a->n_default_free -= a->list[block->list].pool == ALLOCATOR_DEFAULT_POOL;
+    giving_discount(a, block);
+}
+
+/* Ages begin when a block enters its list. */
+static void note_searches(struct allocator *a, struct allocator_block *block) {
+    if (block->mapped && a->settings.collect_ppm != 0)
+        block->note = (uint32_t)*searches_of(a, &a->list[block->list]);
 }
 
 void allocator_list_put(struct allocator *a, uint32_t index) {
     struct allocator_block *block = &a->block[index];
     struct allocator_list *list = &a->list[block->list];
-    if (block->mapped && a->settings.collect_ppm != 0)
-        block->note = (uint32_t)*searches_of(a, list);
+    note_searches(a, block);
     if (!block->mapped)
         a->no_memory |= !ordered_add(&list->unmapped, &a->store, block->address, 0, index);
     else if (ordered_add(&list->free, &a->store, block->size, block->address, index))
         free_count(a, block);
+    else
+        a->no_memory = true;
+}
+
+/* Puts a mapped block into its list instead of the one at a place of it, which giving_discount has seen. What is left
+ * of a block, or what it has grown to, mostly keeps its rank. */
+static void list_replace(struct allocator *a, struct ordered_place place, uint32_t index) {
+    struct allocator_block *block = &a->block[index];
+    note_searches(a, block);
+    if (ordered_move(&a->list[block->list].free, &a->store, place, block->size, block->address, index))
+        giving_count(a, block);
     else
         a->no_memory = true;
 }
@@ -198,17 +228,18 @@ void allocator_list_take(struct allocator *a, uint32_t index) {
 }
 
 uint32_t allocator_block_cut(struct allocator *a, uint32_t index, uint64_t nbytes) {
-    struct allocator_block rest = a->block[index];
-    rest.address += nbytes;
-    rest.size -= nbytes;
-    rest.before = index;
-    uint32_t cut = allocator_block_take(a, rest);
+    uint32_t cut = block_new(a);
     if (cut == 0)
         return 0;
-    if (rest.behind != 0)
-        a->block[rest.behind].before = cut;
-    a->block[index].behind = cut;
-    a->block[index].size = nbytes;
+    struct allocator_block *block = &a->block[index], *rest = &a->block[cut];
+    *rest = *block;
+    rest->address += nbytes;
+    rest->size -= nbytes;
+    rest->before = index;
+    if (rest->behind != 0)
+        a->block[rest->behind].before = cut;
+    block->behind = cut;
+    block->size = nbytes;
     return cut;
 }
 
@@ -229,16 +260,39 @@ static void block_join(struct allocator *a, uint32_t index, uint32_t other) {
     allocator_block_give(a, other);
 }
 
-static void join_if_free(struct allocator *a, uint32_t index, uint32_t other) {
-    if (other == 0 || !is_free(&a->block[other]) || a->block[other].mapped != a->block[index].mapped)
+/* The neighbour if a block that comes free can join it, otherwise 0. */
+static uint32_t joinable(const struct allocator *a, uint32_t index, uint32_t other) {
+    bool can = other != 0 && is_free(&a->block[other]) && a->block[other].mapped == a->block[index].mapped;
+    return can ? other : 0;
+}
+
+/* Joins a free neighbour, whose place in the list the block gets. */
+static void join_in_place(struct allocator *a, uint32_t index, uint32_t other) {
+    const struct allocator_block *block = &a->block[other];
+    const struct ordered *free = &a->list[block->list].free;
+    struct ordered_place place = ordered_seek(free, &a->store, block->size, block->address);
+    giving_discount(a, block);
+    block_join(a, index, other);
+    list_replace(a, place, index);
+}
+
+static void join_out_of_list(struct allocator *a, uint32_t index, uint32_t other) {
+    if (other == 0)
         return;
     allocator_list_take(a, other);
     block_join(a, index, other);
 }
 
-void allocator_block_merge(struct allocator *a, uint32_t index) {
-    join_if_free(a, index, a->block[index].before);
-    join_if_free(a, index, a->block[index].behind);
+void allocator_block_put(struct allocator *a, uint32_t index) {
+    uint32_t before = joinable(a, index, a->block[index].before);
+    uint32_t behind = joinable(a, index, a->block[index].behind);
+    uint32_t last = !a->block[index].mapped ? 0 : behind != 0 ? behind : before;
+    join_out_of_list(a, index, before == last ? 0 : before);
+    join_out_of_list(a, index, behind == last ? 0 : behind);
+    if (last != 0)
+        join_in_place(a, index, last);
+    else
+        allocator_list_put(a, index);
 }
 
 /* ---- the driver ---- */
@@ -322,24 +376,19 @@ static bool serves(const struct allocator *a, uint64_t rounded, uint64_t size) {
     return rounded < limit ? size < limit : size - rounded < slack;
 }
 
-/* The block that serves, taken out of its list; 0: none. */
-static uint32_t find(struct allocator *a, uint32_t list, uint64_t rounded) {
-    struct ordered *free = &a->list[list].free;
+/* The block that serves, and its place in the list; 0: none. */
+static uint32_t find(struct allocator *a, uint32_t list, uint64_t rounded, struct ordered_place *place) {
+    const struct ordered *free = &a->list[list].free;
     if (a->settings.collect_ppm != 0)
         ++*searches_of(a, &a->list[list]);
-    struct ordered_place place = ordered_seek(free, &a->store, rounded, 0);
-    const struct ordered_key *key = ordered_at(free, &a->store, place);
-    if (key != NULL && a->block[key->value].reservation != 0) {
-        place =
-            a->settings.expandable ? prefer_whole_blocks(a, free, place) : pass_reservations(a, free, place);
-        key = ordered_at(free, &a->store, place);
+    *place = ordered_seek(free, &a->store, rounded, 0);
+    const struct ordered_key *key = ordered_at(free, &a->store, *place);
+    if (a->n_reservations > 1 && key != NULL && a->block[key->value].reservation != 0) {
+        *place = a->settings.expandable ? prefer_whole_blocks(a, free, *place)
+                                        : pass_reservations(a, free, *place);
+        key = ordered_at(free, &a->store, *place);
     }
-    if (key == NULL || !serves(a, rounded, key->first))
-        return 0;
-    uint32_t index = key->value;
-    ordered_remove_at(free, &a->store, place);
-    free_discount(a, &a->block[index]);
-    return index;
+    return key != NULL && serves(a, rounded, key->first) ? key->value : 0;
 }
 
 static uint32_t memory_new(struct allocator *a, uint32_t list, uint64_t rounded) {
@@ -386,6 +435,13 @@ static uint32_t head_cut(struct allocator *a, uint32_t index, uint64_t rounded) 
     return rest;
 }
 
+static uint32_t use_begin(struct allocator *a, uint32_t index) {
+    a->block[index].use = ALLOCATOR_USED;
+    a->active_bytes += a->block[index].size;
+    return a->no_memory ? 0 : index;
+}
+
+/* Uses a block that is in no list. */
 static uint32_t block_use(struct allocator *a, uint32_t index, uint64_t rounded) {
     index = head_cut(a, index, rounded);
     if (index != 0 && splits(a, &a->block[index], rounded)) {
@@ -393,9 +449,21 @@ static uint32_t block_use(struct allocator *a, uint32_t index, uint64_t rounded)
         if (rest != 0)
             allocator_list_put(a, rest);
     }
-    a->block[index].use = ALLOCATOR_USED;
-    a->active_bytes += a->block[index].size;
-    return a->no_memory ? 0 : index;
+    return use_begin(a, index);
+}
+
+/* Uses a block at a place of its list, which its rest gets. */
+static uint32_t found_use(struct allocator *a, uint32_t index, struct ordered_place place, uint64_t rounded) {
+    if (a->settings.aligned || !splits(a, &a->block[index], rounded)) {
+        free_discount(a, &a->block[index]);
+        ordered_remove_at(&a->list[a->block[index].list].free, &a->store, place);
+        return block_use(a, index, rounded);
+    }
+    giving_discount(a, &a->block[index]);
+    uint32_t rest = allocator_block_cut(a, index, rounded);
+    if (rest != 0)
+        list_replace(a, place, rest);
+    return use_begin(a, index);
 }
 
 uint32_t allocator_allocate(struct allocator *a, uint64_t nbytes, uint16_t pool, uint16_t stream) {
@@ -403,9 +471,11 @@ uint32_t allocator_allocate(struct allocator *a, uint64_t nbytes, uint16_t pool,
     uint32_t list = allocator_list_of(a, pool, stream, rounded <= ALLOCATOR_SMALL_BYTES);
     if (list == ALLOCATOR_LIST_NONE)
         return 0;
-    uint32_t index = a->no_search ? 0 : find(a, list, rounded);
-    if (index == 0)
-        index = memory_get(a, list, rounded);
+    struct ordered_place place;
+    uint32_t index = a->no_search ? 0 : find(a, list, rounded, &place);
+    if (index != 0)
+        return found_use(a, index, place, rounded);
+    index = memory_get(a, list, rounded);
     if (index != 0)
         return block_use(a, index, rounded);
     a->n_ooms += !a->no_memory;
@@ -433,8 +503,7 @@ void allocator_free(struct allocator *a, uint32_t block) {
         waiting_remove(a, block);
     a->active_bytes -= a->block[block].size;
     a->block[block].use = ALLOCATOR_FREE;
-    allocator_block_merge(a, block);
-    allocator_list_put(a, block);
+    allocator_block_put(a, block);
 }
 
 uint64_t allocator_largest_free_block(const struct allocator *a) {

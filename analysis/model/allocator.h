@@ -81,8 +81,9 @@ struct allocator {
     struct allocator_block *block;
     uint32_t n_blocks, block_capacity, spare_block;
     struct allocator_list *list;
-    uint32_t n_lists, list_capacity, last_list;
-    struct ordered lists; /* by pool, stream and size class */
+    uint32_t n_lists, list_capacity;
+    uint32_t last_list[2]; /* of large and of small blocks */
+    struct ordered lists;  /* by pool, stream and size class */
     /* Lists, those of large blocks first, then by index. A list enters with a block and leaves when it is found
      * empty, so a block that comes and goes costs no more than a flag. */
     struct ordered filled;   /* all lists with free blocks */

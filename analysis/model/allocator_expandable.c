@@ -54,8 +54,7 @@ static bool block_map(struct allocator *a, uint32_t index, uint64_t wanted) {
     reservation->mapped_bytes += nbytes;
     allocator_reserved_add(a, nbytes);
     allocator_call_note(a, SEGMENT_MAP, a->block[index].address, nbytes);
-    allocator_block_merge(a, index);
-    allocator_list_put(a, index);
+    allocator_block_put(a, index);
     return true;
 }
 
@@ -142,8 +141,7 @@ void allocator_unmap(struct allocator *a, uint32_t index, uint64_t from, uint64_
     reservation->mapped_bytes -= to - from;
     a->reserved_bytes -= to - from;
     allocator_call_note(a, SEGMENT_UNMAP, from, to - from);
-    allocator_block_merge(a, middle);
-    allocator_list_put(a, middle);
+    allocator_block_put(a, middle);
     if (reservation->mapped_bytes == 0 && a->block[middle].before == 0 && a->block[middle].behind == 0)
         reservation_drop(a, middle);
 }

@@ -61,8 +61,9 @@ bool allocator_block_gives(const struct allocator *a, const struct allocator_blo
 /* Keeps the first `nbytes` of a block that is in no list. The rest becomes a block of its own, also in no list. */
 uint32_t allocator_block_cut(struct allocator *a, uint32_t index, uint64_t nbytes);
 
-/* Joins free neighbours that are mapped, or unmapped, like the block itself. The index of the block stays. */
-void allocator_block_merge(struct allocator *a, uint32_t index);
+/* Joins a block with free neighbours that are mapped, or unmapped, like itself, and puts it into its list. The index
+ * of the block stays. */
+void allocator_block_put(struct allocator *a, uint32_t index);
 
 void allocator_reserved_add(struct allocator *a, uint64_t nbytes);
 void allocator_call_note(struct allocator *a, enum segment_change change, uint64_t address, uint64_t size);
