@@ -5,23 +5,26 @@
 static const uint32_t MOST_ROWS = UINT32_MAX >> PROGRAM_KIND_BITS;
 
 /* Lists of the allocations that end at each moment (nearly always none or one), by rising id. Entries are + 1, so
- * that 0 ends a list. */
+ * that 0 is none; MORE_DEATHS is added to those that another one follows. */
 struct deaths {
     uint32_t *first; /* [moments] */
     uint32_t *next;  /* [allocations] */
 };
 
+static const uint32_t MORE_DEATHS = UINT32_C(1) << 31;
+
 static bool deaths_list(struct deaths *deaths, const struct device_trace *device, struct arena *arena) {
     const struct allocations *allocations = &device->allocations;
-    uint64_t n_moments = (uint64_t)device->n_events + 2;
-    *deaths = (struct deaths){.first = arena_zeros(arena, n_moments, sizeof *deaths->first),
-                              .next = arena_column(arena, allocations->count, sizeof *deaths->next)};
+    *deaths =
+        (struct deaths){.first = arena_zeros(arena, (uint64_t)device->n_events + 2, sizeof *deaths->first),
+                        .next = arena_column(arena, allocations->count, sizeof *deaths->next)};
     if (deaths->first == NULL || deaths->next == NULL)
         return false;
     for (uint32_t i = allocations->count; i-- > 0;) {
-        uint32_t *first = &deaths->first[allocations->death[i]];
-        deaths->next[i] = *first;
-        *first = i + 1;
+        uint32_t *first = &deaths->first[allocations->death[i]], next = *first;
+        *first = i + 1 + (next != 0 ? MORE_DEATHS : 0);
+        if (next != 0)
+            deaths->next[i] = next;
     }
     return true;
 }
@@ -37,10 +40,9 @@ static bool waits_sort(struct sort_row **rows, uint32_t *count, const struct dev
     *count = n;
     if (*rows == NULL)
         return false;
-    n = 0;
-    for (uint32_t i = 0; i < allocations->count; i++)
+    for (uint32_t i = 0, at = 0; at < n; i++)
         if (allocations->request[i] < allocations->death[i] && allocations->request[i] != 0)
-            (*rows)[n++] = (struct sort_row){allocations->request[i], i};
+            (*rows)[at++] = (struct sort_row){allocations->request[i], i};
     sort_rows(*rows, *rows + n, n);
     return true;
 }
@@ -61,8 +63,11 @@ static void moment_put(struct making *making, uint32_t moment) {
     struct program *program = making->program;
     const struct device_trace *device = program->device;
     const struct allocations *allocations = &device->allocations;
-    for (uint32_t i = making->deaths.first[moment]; i != 0; i = making->deaths.next[i - 1])
-        op_put(program, PROGRAM_FREE, i - 1);
+    uint32_t freed = making->deaths.first[moment];
+    for (; freed > MORE_DEATHS; freed = making->deaths.next[freed - MORE_DEATHS - 1])
+        op_put(program, PROGRAM_FREE, freed - MORE_DEATHS - 1);
+    if (freed != 0)
+        op_put(program, PROGRAM_FREE, freed - 1);
     for (;
          making->segment < device->n_segment_events && device->segment_events[making->segment].event < moment;
          making->segment++)
@@ -70,12 +75,46 @@ static void moment_put(struct making *making, uint32_t moment) {
     for (; making->oom < device->n_ooms && device->ooms[making->oom].event < moment; making->oom++)
         op_put(program, PROGRAM_OOM, making->oom);
     for (; making->allocation < allocations->count && allocations->birth[making->allocation] == moment;
-         making->allocation++) {
+         making->allocation++)
         op_put(program, PROGRAM_ALLOCATE, making->allocation);
-        program->n_allocations++;
-    }
     for (; making->wait < making->n_waits && making->waits[making->wait].key == moment; making->wait++)
         op_put(program, PROGRAM_WAIT, making->waits[making->wait].value);
+}
+
+static uint32_t least(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* The first moment, of those to come, with something else than allocations that begin or end; the last one of the
+ * recording if there is none. */
+static uint32_t moment_of_others(const struct making *making) {
+    const struct device_trace *device = making->program->device;
+    uint32_t moment = device->n_events;
+    if (making->segment < device->n_segment_events)
+        moment = least(moment, device->segment_events[making->segment].event + 1);
+    if (making->oom < device->n_ooms)
+        moment = least(moment, device->ooms[making->oom].event + 1);
+    return making->wait < making->n_waits ? least(moment, (uint32_t)making->waits[making->wait].key) : moment;
+}
+
+/* Puts the moments before `end`, up to one with several allocations, which is returned. Whether a moment has one that
+ * begins or one that ends is as good as random, so both are written and those that are there are counted. */
+static uint32_t moments_put(struct making *making, uint32_t moment, uint32_t end) {
+    const struct allocations *allocations = &making->program->device->allocations;
+    const uint32_t *birth = allocations->birth, *first = making->deaths.first;
+    uint32_t *op = making->program->op, at = making->program->n_ops, allocation = making->allocation;
+    for (; moment < end && first[moment] < MORE_DEATHS && allocation + 1 < allocations->count &&
+           birth[allocation + 1] != moment;
+         moment++) {
+        op[at] = (uint32_t)PROGRAM_FREE | (first[moment] - 1) << PROGRAM_KIND_BITS;
+        at += first[moment] != 0;
+        op[at] = (uint32_t)PROGRAM_ALLOCATE | allocation << PROGRAM_KIND_BITS;
+        at += birth[allocation] == moment;
+        allocation += birth[allocation] == moment;
+    }
+    making->program->n_ops = at;
+    making->allocation = allocation;
+    return moment;
 }
 
 static bool ops_make(struct program *program, struct making *making, struct arena *arena) {
@@ -86,8 +125,11 @@ static bool ops_make(struct program *program, struct making *making, struct aren
     if (!ARENA_GROW(arena, program->op, capacity, n + 1))
         return false;
     making->allocation = device->allocations.preexisting;
-    for (uint32_t moment = 1; moment <= device->n_events; moment++)
+    for (uint32_t moment = 1; moment <= device->n_events; moment++) {
+        moment = moments_put(making, moment, moment_of_others(making));
         moment_put(making, moment);
+    }
+    program->n_allocations = making->allocation - device->allocations.preexisting;
     ARENA_TRIM(arena, program->op, capacity, program->n_ops + 1);
     return true;
 }

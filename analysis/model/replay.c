@@ -1,7 +1,6 @@
 /* Replays the recording event by event: makes the recorded requests of the model, and compares what it does. */
 #include "analysis/model/replay_internal.h"
 
-#include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/search.h"
 
@@ -209,7 +208,7 @@ static void largest_note(struct replayer *replayer, uint32_t moment) {
         return;
     if (last != NULL && last->moment == moment)
         *last = now;
-    else if (ARENA_GROW(replayer->largest_arena, replay->largest, replay->largest_capacity,
+    else if (ARENA_GROW(replayer->result_arena, replay->largest, replay->largest_capacity,
                         (uint64_t)replay->n_largest + 1))
         replay->largest[replay->n_largest++] = now;
 }
@@ -229,7 +228,7 @@ static void step_run(struct replayer *replayer, uint32_t i) {
                  program->releases.group[replayer->group].first == index)
             group_release(replayer, &program->releases.group[replayer->group++], i);
     }
-    if (replayer->largest_arena != NULL)
+    if (replayer->follows_largest)
         largest_note(replayer, program_moment(program, program->op[i]));
 }
 
@@ -237,7 +236,7 @@ static void step_run(struct replayer *replayer, uint32_t i) {
 static bool steps_run(struct replayer *replayer, uint32_t n_steps) {
     const struct program *program = replayer->program;
     uint32_t left = program->n_ops - replayer->op, end = replayer->op + (n_steps < left ? n_steps : left);
-    if (replayer->largest_arena != NULL && replayer->op == 0)
+    if (replayer->follows_largest && replayer->op == 0)
         largest_note(replayer, 0);
     for (; replayer->op < end && !replayer->allocator.no_memory; replayer->op++) {
         step_run(replayer, replayer->op);
@@ -264,7 +263,7 @@ static const char *refusal(const struct trace *trace, const struct device_trace 
 static bool columns_init(struct replayer *replayer) {
     uint32_t count = replayer->device->allocations.count;
     replayer->block_of = arena_zeros(replayer->arena, count, sizeof *replayer->block_of);
-    replayer->extra = arena_zeros(replayer->arena, count, sizeof *replayer->extra);
+    replayer->extra = arena_zeros(replayer->result_arena, count, sizeof *replayer->extra);
     return replayer->block_of != NULL && replayer->extra != NULL;
 }
 
@@ -295,15 +294,16 @@ struct replay_work {
     struct replayer replayer;
     struct program own; /* used if the caller has none */
     struct arena scratch;
-    struct arena *arena; /* arena of the result */
     enum replay_stage stage;
 };
 
 static void work_init(struct replay_work *work, struct replay *replay, const struct trace *trace,
                       const struct device_trace *device, struct arena *arena) {
-    *work = (struct replay_work){
-        .replayer = {.replay = replay, .trace = trace, .device = device, .arena = &work->scratch},
-        .arena = arena};
+    *work = (struct replay_work){.replayer = {.replay = replay,
+                                              .trace = trace,
+                                              .device = device,
+                                              .arena = &work->scratch,
+                                              .result_arena = arena}};
     arena_init(&work->scratch, arena_share(arena), SIZE_MAX);
     *replay = (struct replay){.grade = REPLAY_REFUSED, .reason = refusal(trace, device)};
     replay->settings = replay_settings(trace, device, &replay->settings_known);
@@ -335,24 +335,19 @@ static bool steps_make(struct replay_work *work, uint32_t n_steps) {
     return !work->replayer.allocator.no_memory;
 }
 
-static bool extra_keep(struct replay_work *work) {
-    struct replay *replay = work->replayer.replay;
-    uint32_t count = work->replayer.device->allocations.count;
-    replay->extra = arena_column(work->arena, count, sizeof *replay->extra);
-    if (replay->extra != NULL)
-        bytes_copy(replay->extra, work->replayer.extra, count * sizeof *replay->extra);
-    return replay->extra != NULL;
-}
-
 static bool end_make(struct replay_work *work) {
     struct replay *replay = work->replayer.replay;
     work->stage = STAGE_OVER;
     if (!replayer_compare_end(&work->replayer))
         return false;
     replayer_grade(&work->replayer);
-    if (replay->grade != REPLAY_EXACT)
+    if (replay->grade == REPLAY_EXACT) {
+        replay->extra = work->replayer.extra;
+        work->replayer.extra = NULL;
+    } else {
         replay->n_largest = 0;
-    return replay->grade != REPLAY_EXACT || extra_keep(work);
+    }
+    return true;
 }
 
 /* The cost of a stage in operations: listing and laying out a row is several times faster than replaying it. */
@@ -379,6 +374,12 @@ static bool stage_make(struct replay_work *work, uint32_t n_operations) {
     return true;
 }
 
+void replay_stop(struct replay_work *work) {
+    ARENA_DROP(work->replayer.result_arena, work->replayer.extra);
+    arena_release(&work->scratch);
+    work->stage = STAGE_OVER;
+}
+
 enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operations) {
     bool done = true;
     uint64_t left = n_operations;
@@ -392,14 +393,8 @@ enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operation
     }
     if (done && work->stage != STAGE_OVER)
         return REPLAY_GOES_ON;
-    arena_release(&work->scratch);
-    work->stage = STAGE_OVER;
+    replay_stop(work);
     return done ? REPLAY_DONE : REPLAY_NO_MEMORY;
-}
-
-void replay_stop(struct replay_work *work) {
-    arena_release(&work->scratch);
-    work->stage = STAGE_OVER;
 }
 
 struct replay_work *replay_begin(struct replay *replay, const struct trace *trace,
@@ -408,7 +403,7 @@ struct replay_work *replay_begin(struct replay *replay, const struct trace *trac
     if (work == NULL)
         return NULL;
     work_init(work, replay, trace, device, arena);
-    work->replayer.largest_arena = arena;
+    work->replayer.follows_largest = true;
     return work;
 }
 

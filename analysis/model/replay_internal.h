@@ -11,8 +11,8 @@ struct replayer {
     const struct trace *trace;
     const struct device_trace *device;
     const struct program *program;
-    struct arena *arena;
-    struct arena *largest_arena; /* for the curve of the largest free block; NULL: not requested */
+    struct arena *arena, *result_arena; /* of the work; of what outlasts it */
+    bool follows_largest;               /* the curve of the largest free block is requested */
     struct allocator allocator;
     struct segments segments;
     uint32_t *block_of; /* by allocation; 0: none */
