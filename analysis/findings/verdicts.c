@@ -53,7 +53,7 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
 }
 
 /* A log has levels: no categories, and turns named by its lines. These steps replace those of other recordings. */
-enum { LEVELS_FIRST = 3, LEVELS_LAST = 9 };
+enum { LEVELS_FIRST = 3, LEVELS_SPANS = LEVELS_FIRST + 1, LEVELS_LAST = 9 };
 static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     const struct device_trace *device = verdicts->timeline->device;
     if (step == LEVELS_FIRST) {
@@ -61,7 +61,7 @@ static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *
         verdicts->runs.count = 0;
         return levels_turns(&verdicts->turns, device, arena);
     }
-    if (step < LEVELS_LAST) {
+    if (step != LEVELS_SPANS) {
         bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->allocations.count);
         if (verdicts->with_reasons)
             bytes_fill(verdicts->reason, REASON_NONE, device->allocations.count);
@@ -87,20 +87,20 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
     case 2: return phase_runs_join(&verdicts->runs, timeline, arena);
     case 3: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
     case 4:
-        verdicts->judge = categories_begin(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
-                                           verdicts->reason, arena);
-        return verdicts->judge != NULL;
-    case 5: categories_go_on(verdicts->judge); return true;
-    case 6: return categories_end(verdicts->judge, arena);
-    case 7:
-        return older_name(&verdicts->older, timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
-                          verdicts->reason, arena);
-    case 8: return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
-    case 9:
         verdicts->judged = judged_of(verdicts);
         return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
                spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);
-    default: return findings_step(verdicts, step - (VERDICTS_STEPS - FINDINGS_STEPS), arena);
+    case 5:
+        verdicts->judge = categories_begin(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
+                                           verdicts->reason, arena);
+        return verdicts->judge != NULL;
+    case 6: categories_go_on(verdicts->judge); return true;
+    case 7: return categories_end(verdicts->judge, arena);
+    case 8:
+        return older_name(&verdicts->older, timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
+                          verdicts->reason, arena);
+    case 9: return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
+    default: return findings_step(verdicts, step - CATEGORIES_STEPS, arena);
     }
 }
 
@@ -115,7 +115,7 @@ static bool verdicts_steps(struct verdicts *verdicts, const struct timeline *tim
 bool verdicts_judge(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
     verdicts->with_reasons = true;
     verdicts->with_cuts = false;
-    return verdicts_steps(verdicts, timeline, VERDICTS_STEPS - FINDINGS_STEPS, arena);
+    return verdicts_steps(verdicts, timeline, CATEGORIES_STEPS, arena);
 }
 
 bool findings_find(struct verdicts *verdicts, struct arena *arena) {
