@@ -149,7 +149,7 @@ static bool still_draw(struct buffer *out, const struct verdicts *verdicts, cons
 
 /* The parts of the report in the page, as text. */
 struct page_words {
-    struct buffer follows, still;
+    struct buffer follows, still, opening;
 };
 
 /* Finds the texts of the report. `turn` NULL: no other thread helps. */
@@ -165,6 +165,7 @@ static bool page_words_find(struct page_words *words, const struct recording *re
     bool planned = planning_request(&request, settings);
     const struct report_page page = {.follows = &words->follows,
                                      .still = &words->still,
+                                     .opening = &words->opening,
                                      .file = recording->input.name,
                                      .device = recording->trace.devices[device].ordinal,
                                      .picture = still_draw,
@@ -174,7 +175,8 @@ static bool page_words_find(struct page_words *words, const struct recording *re
     bool done = report_page_write(&page, &recording->trace, planned ? &request : NULL, &beside.arena);
     buffer_add(&words->follows, "", 1);
     buffer_add(&words->still, "", 1);
-    done = done && !words->follows.failed && !words->still.failed;
+    buffer_add(&words->opening, "", 1);
+    done = done && !words->follows.failed && !words->still.failed && !words->opening.failed;
     if (!done)
         recording_print_no_memory(recording, scratch.limit_hit);
     beside_release(&beside);
@@ -239,6 +241,17 @@ static void packing_release(struct packing *packing) {
 
 static const char nothing_follows[] = "{}";
 
+/* With fewer allocations, findings are found at once. */
+enum { OPENING_ALLOCATIONS_LEAST = 200000 };
+
+/* Can the page draw its first picture before the findings? They decide how categories are coloured and what a given view
+ * shows, and a page prepares its first device. */
+static bool opens_early(const struct html_options *options, const struct recording *recording,
+                        uint32_t device) {
+    return device == 0 && options->view == NULL && strcmp(options->color, "category") != 0 &&
+           recording->trace.devices[device].allocations.count > OPENING_ALLOCATIONS_LEAST;
+}
+
 /* Completes the options, and packs the payload at the same time. False: printed. */
 static bool page_find(struct html_options *options, struct page_words *words, struct buffer *plan,
                       struct packing *packing, const struct recording *recording,
@@ -253,6 +266,7 @@ static bool page_find(struct html_options *options, struct page_words *words, st
         return false;
     options->follows = (const char *)words->follows.bytes;
     options->still = (const char *)words->still.bytes;
+    options->opening = opens_early(options, recording, device) ? (const char *)words->opening.bytes : NULL;
     options->plan = (const char *)plan->bytes;
     options->plan_nbytes = plan->nbytes;
     options->payload = strcmp(options->follows, nothing_follows) == 0 ? &packing->payload : NULL;
@@ -263,7 +277,7 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view,
                              bool beside) {
     struct arena_host host = arena_share(&recording->trace.arena);
-    struct page_words words = {{.host = host}, {.host = host}};
+    struct page_words words = {{.host = host}, {.host = host}, {.host = host}};
     struct buffer plan = {.host = host};
     struct packing packing;
     struct html_options options = {
@@ -286,6 +300,7 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
     buffer_release(&plan);
     buffer_release(&words.follows);
     buffer_release(&words.still);
+    buffer_release(&words.opening);
     if (!found || page->refused)
         return result; /* the error was printed */
     if (result == HTML_NO_MEMORY)

@@ -418,8 +418,10 @@ static bool forwards_list(struct blocks *blocks, const struct phase_runs *runs, 
     return true;
 }
 
-bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
-                 const uint8_t *category, struct arena *arena) {
+/* Finds the blocks of all forwards or, if only the `first` are wanted, of the forwards until one has blocks. */
+static bool blocks_search(struct blocks *blocks, const struct timeline *timeline,
+                          const struct phase_runs *runs, const uint8_t *category, bool first,
+                          struct arena *arena) {
     struct arena own;
     struct searching searching = {.timeline = timeline,
                                   .runs = runs,
@@ -439,8 +441,24 @@ bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const s
     arena_init(&own, arena_share(arena), SIZE_MAX);
     bool done = plain_fill(&searching) && columns_make(&searching, longest);
     searching.arena = arena;
-    for (uint32_t i = 0; done && i < blocks->n_forwards; i++)
+    for (uint32_t i = 0; done && i < blocks->n_forwards && !(first && blocks->n_spans != 0); i++)
         done = forward_search(&searching, &blocks->forward[i]);
+    arena_release(&own);
+    return done;
+}
+
+bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
+                 const uint8_t *category, struct arena *arena) {
+    return blocks_search(blocks, timeline, runs, category, false, arena);
+}
+
+bool blocks_any(bool *any, const struct timeline *timeline, const struct phase_runs *runs,
+                const uint8_t *category, struct arena *arena) {
+    struct blocks blocks;
+    struct arena own;
+    arena_init(&own, arena_share(arena), SIZE_MAX);
+    bool done = blocks_search(&blocks, timeline, runs, category, true, &own);
+    *any = done && blocks.n_spans != 0;
     arena_release(&own);
     return done;
 }

@@ -36,3 +36,7 @@ struct blocks {
  * memory. */
 bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
                  const uint8_t *category, struct arena *arena);
+
+/* Does any forward have blocks? Stops at the first that has. False: no memory. */
+bool blocks_any(bool *any, const struct timeline *timeline, const struct phase_runs *runs,
+                const uint8_t *category, struct arena *arena);

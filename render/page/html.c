@@ -20,7 +20,8 @@ static const struct shell_assets assets = {
 struct page_parts {
     const struct html_options *options;
     struct buffer payload;
-    bool bare; /* the still has no picture */
+    bool bare;   /* the still has no picture */
+    bool merged; /* the payload is a smaller recording, about which `opening` says nothing */
 };
 
 static void fill_title(struct buffer *out, const void *context) {
@@ -43,6 +44,8 @@ static void fill_data(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
     if (parts->options->plan_nbytes != 0)
         fill_plan(out, parts->options);
+    if (parts->options->opening != NULL && !parts->merged)
+        buffer_printf(out, "<data id=\"opening\" value='%s'></data>", parts->options->opening);
     template_add_inert(out, "payload", parts->payload.bytes, parts->payload.nbytes);
 }
 
@@ -82,6 +85,7 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
         parts.bare = true;
         result = page_fit(&parts, trace, &own, &took);
     }
+    parts.merged = took.n_allocations != 0;
     if (result == HTML_DONE)
         shell_fill(out, &assets, &own);
     if (outcome != NULL)

@@ -16,6 +16,8 @@ struct html_options {
     const char *follows;
     /* HTML shown until the page's program runs, without its <img> where the page would be too large; NULL: none */
     const char *still;
+    /* what the first picture needs of the findings: JSON of report_page_write; NULL: they are found before it */
+    const char *opening;
     const char *plan; /* [plan_nbytes] JSON of strata plan, for the tab "Plan"; NULL: none */
     size_t plan_nbytes;
     int32_t device;          /* ordinal of the device that is shown first */
@@ -36,8 +38,8 @@ struct html_outcome {
     uint64_t least_nbytes; /* HTML_TOO_LARGE: the size of the smallest page */
 };
 
-/* Makes the payload of the whole recording in an empty buffer, whose host provides all the memory. `still`
- * and `plan` affect only the page's size, so they may be set later. Without memory payload->failed is set. */
+/* Makes the payload of the whole recording in an empty buffer, whose host provides all the memory. `still`,
+ * `opening` and `plan` affect only the page's size, so they may be set later. Without memory payload->failed is set. */
 void html_payload(struct buffer *payload, const struct trace *trace, const struct html_options *options);
 
 /* Appends the page to `out`, in pieces if that has a sink. `outcome` may be NULL. All memory but that of `out` comes

@@ -133,9 +133,12 @@ struct layering {
 static void layering_work(void *context) {
     struct layering *layering = context;
     struct report_device *report = layering->report;
-    layering->done = (report->options->still || /* a page's still does not show layers */
-                      layers_summarize(&report->layers, &report->timeline, &report->verdicts.runs,
-                                       report->verdicts.category, layering->arena)) &&
+    const struct verdicts *verdicts = &report->verdicts;
+    layering->done = (report->options->still /* a page's still does not show layers */
+                          ? blocks_any(&report->has_layers, &report->timeline, &verdicts->runs,
+                                       verdicts->category, layering->arena)
+                          : layers_summarize(&report->layers, &report->timeline, &verdicts->runs,
+                                             verdicts->category, layering->arena)) &&
                      free_blocks_find(&report->free_blocks, report->device, layering->arena);
 }
 

@@ -75,8 +75,9 @@ struct report_page {
     struct buffer *follows;
     /* for readers without the page's program: figures, findings and call sites of a device, as HTML */
     struct buffer *still;
-    const char *file; /* as in report_options */
-    int32_t device;   /* ordinal of the device that `still` is about */
+    struct buffer *opening; /* what the page's first picture needs of that device, as JSON */
+    const char *file;       /* as in report_options */
+    int32_t device;         /* ordinal of the device that `still` is about */
     /* Appends a picture to `still`; false: no memory. NULL: none. */
     bool (*picture)(struct buffer *out, const struct verdicts *verdicts, const void *context,
                     struct arena *scratch);
@@ -85,7 +86,7 @@ struct report_page {
     const struct report_turn *turn;    /* NULL: nothing */
 };
 
-/* Appends to `follows` and `still`. Works in `scratch`, whose limit both should share. False: no memory. O(a report of
- * these devices). */
+/* Appends to `follows`, `still` and `opening`. Works in `scratch`, whose limit they should share. False: no memory.
+ * O(a report of these devices). */
 bool report_page_write(const struct report_page *page, const struct trace *trace,
                        const struct plan_request *plan, struct arena *scratch);

@@ -1,5 +1,5 @@
 /* Writes the parts of the report that a page carries: advice after running out of memory, because the page cannot run
- * the model, and the still for readers without its program. */
+ * the model, the still for readers without its program, and what its first picture needs. */
 #include "analysis/findings/log_oom.h"
 #include "render/report/report_parts.h"
 
@@ -58,6 +58,15 @@ static bool follows_write(struct json_writer *json, const struct report_device *
     return true;
 }
 
+/* With these figures a page draws its first picture before it has found the findings themselves. */
+static void opening_write(struct buffer *out, const struct report_device *report) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_COMPACT);
+    json_u64(&json, "findings", report->verdicts.findings.count);
+    json_bool(&json, "layers", report->has_layers);
+    json_end(&json);
+}
+
 struct page_writing {
     const struct report_page *page;
     struct json_writer json;
@@ -65,8 +74,12 @@ struct page_writing {
 
 static bool device_write(void *context, const struct report_device *report) {
     struct page_writing *writing = context;
-    return (report->device->n_ooms == 0 || follows_write(&writing->json, report)) &&
-           (report->device->ordinal != writing->page->device || report_still(writing->page, report));
+    if (report->device->n_ooms != 0 && !follows_write(&writing->json, report))
+        return false;
+    if (report->device->ordinal != writing->page->device)
+        return true;
+    opening_write(writing->page->opening, report);
+    return report_still(writing->page, report);
 }
 
 bool report_page_write(const struct report_page *page, const struct trace *trace,
@@ -82,5 +95,5 @@ bool report_page_write(const struct report_page *page, const struct trace *trace
             return false;
     }
     json_end(&writing.json);
-    return !page->follows->failed && !page->still->failed;
+    return !page->follows->failed && !page->still->failed && !page->opening->failed;
 }

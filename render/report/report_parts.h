@@ -53,6 +53,7 @@ struct report_device {
     struct report_map map;                 /* valid if `gap_known` */
     struct verdicts verdicts;
     struct layer_summary layers;   /* not made for a page */
+    bool has_layers;               /* made only for a page */
     char plan[PLAN_TEXT];          /* the plan's first sentence without its full stop; "": no plan */
     struct oom_ground *oom_ground; /* NULL: there is no such event */
     struct arena *arena;
