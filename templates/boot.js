@@ -8,12 +8,12 @@ function carry(text, kind, place) {
     element.textContent = text;
     place.append(element);
     // The page's policy applies no style and runs no program other than those that were written into the page.
-    if (element instanceof HTMLStyleElement && !element.sheet) throw new TypeError("its style does not apply");
+    if ("sheet" in element && !element.sheet) throw new TypeError("its style does not apply");
 }
 
 /** @returns {Promise<void>} */
 async function runProgram() {
-    if (typeof DecompressionStream !== "function")
+    if (!window.DecompressionStream)
         throw new Error(
             "This browser has no DecompressionStream, which unpacks the page. Chrome 80, Firefox 113, " +
                 "Safari 16.4 or newer shows it.",
@@ -30,24 +30,23 @@ async function runProgram() {
 }
 
 /** Our own sentences are plain errors; any other error means that the file was changed after it was written.
- * @param {unknown} error */
+ * @param {any} error */
 function sentenceOf(error) {
-    if (error instanceof Error && error.constructor === Error) return error.message;
+    if (error?.constructor === Error) return error.message;
     return (
         "This page cannot be shown: the file is probably damaged (" +
-        `${error instanceof Error ? error.message : error}). Copy it again, or write it afresh with Strata; ` +
+        `${error?.message ?? error}). Copy it again, or write it afresh with Strata; ` +
         "if that does not help, please report it."
     );
 }
 
 /** @param {unknown} error */
 function showFailure(error) {
-    const failure = document.getElementById("failure");
-    const loading = document.getElementById("loading");
+    const [failure, loading, app] = ["failure", "loading", "app"].map((id) => document.getElementById(id));
     if (!failure || !loading || !failure.hidden) return;
     loading.hidden = true;
     // Half a page would be taken for a whole one, so nothing of it is shown.
-    document.getElementById("app")?.toggleAttribute("hidden", true);
+    app?.toggleAttribute("hidden", true);
     failure.hidden = false;
     failure.textContent = sentenceOf(error);
 }
@@ -55,7 +54,7 @@ function showFailure(error) {
 // Without scripts nothing is being read, so nothing is said about reading.
 document.body.insertAdjacentHTML(
     "afterbegin",
-    '<div id="loading" class="loading"><p class="loading-title">Strata</p><progress id="progress" max="1" value="0" ' +
+    '<div id="loading"><b>Strata</b><progress id="progress" max="1" value="0" ' +
         'aria-labelledby="stage-name"></progress><p id="stage-name">Reading</p></div>',
 );
 

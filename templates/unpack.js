@@ -7,7 +7,7 @@ import code from "unpack.wasm.gz"; // templates/unpack.c, gzipped, in base64
 
 /** Compiles the small module that unpacks everything else. @returns {Promise<WebAssembly.Module>} */
 async function compileUnpacker() {
-    if (typeof WebAssembly !== "object")
+    if (!window.WebAssembly)
         throw new Error(
             "This browser has no WebAssembly (or it is switched off), which computes the picture. A current " +
                 "Chrome, Firefox or Safari shows this page.",
@@ -42,7 +42,7 @@ async function unpacked({ memory, room, open, more }, text) {
             await nextTurn();
             until = performance.now() + TURN;
         }
-    if (state < 0) throw new TypeError("it was changed");
+    if (state < 0) throw new TypeError();
     return new Uint8Array(memory.buffer, place + text.length, nbytes);
 }
 
