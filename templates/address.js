@@ -2,7 +2,7 @@
 import { aboutOfText, MARKS_MOST } from "./ends.js";
 import { filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
 import { oneOf, takeWords, writeAddress } from "./history.js";
-import { askFindings, askSteps, COMPARE_QUESTIONS, GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
+import { askSteps, COMPARE_QUESTIONS, findingsCount, GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
     axisOfEvent,
     change,
@@ -29,6 +29,7 @@ export function setDevice(page, index) {
     const { state, view } = page;
     const before = view.facts.first_us;
     endApart(page);
+    if (index !== state.device) page.opening = null;
     view.setDevice(index);
     const shift = before - view.facts.first_us;
     const moved = (/** @type {{from: number, to: number}} */ { from, to }) => ({ from: from + shift, to: to + shift });
@@ -212,7 +213,7 @@ const TABS = ["why", "plan", "who", "tree", "compare", "allocator", "each"];
 /** The side's tab for a freshly opened file: Why, if there are findings. */
 function firstTab(/** @type {Page} */ page) {
     if (page.first.length) return page.first[0][0];
-    return askFindings(page.view).length ? "why" : "who";
+    return findingsCount(page) ? "why" : "who";
 }
 
 /** The part of a recording without steps that is shown: its end. */
@@ -313,7 +314,7 @@ export function readHash(page, text) {
     change(page, Object.fromEntries(plain));
     change(page, {
         focus: take("focus", (text) => focusOfText(page, text)),
-        finding: take("finding", number(0, askFindings(page.view).length - 1)),
+        finding: take("finding", (text) => boundedInteger(text, 0, findingsCount(page) - 1)),
         marks: take("marks", (text) => marksOfText(page, text)) ?? marksOfEnds(page),
         mapOpen: hash.has("map"),
         mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "hole",

@@ -110,8 +110,8 @@ export function writeNames(page, pane) {
 export function nameBandsSoon(page, pane, ms = REST_MS) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {
-        // A drawing that has begun, or is due, comes first: its axes would remove the names.
-        if (isStale(page, AXES)) return nameBandsSoon(page, pane);
+        // Findings come first, and a drawing that has begun or is due: its axes would remove the names.
+        if (page.opening || isStale(page, AXES)) return nameBandsSoon(page, pane);
         if (findsNames(page, pane)) return nameBandsSoon(page, pane, 0);
         writeNames(page, pane);
         if (pane === plotOf(page)) alsoShownSoon(page, pane);

@@ -352,7 +352,7 @@ function* makeRows(/** @type {Page} */ page, /** @type {Place[]} */ places) {
     const { made } = rowsOf(page);
     for (const place of places) {
         if (!page.state.all) return;
-        while (page.session.c.prepare(place.device) === 1) yield;
+        while (page.session.c.prepare(place.device, 1) === 1) yield;
         if (made.has(place.device)) continue;
         const row = createRow(page, place);
         made.set(place.device, row);

@@ -85,7 +85,7 @@ function drawFigures(/** @type {Page} */ page) {
 /** Shows the most urgent finding; an out-of-memory event has a figure of its own. @param {Page} page */
 function drawFinding(page) {
     const ui = uiOf(page);
-    const [first] = askFindings(page.view);
+    const [first] = page.opening ? [] : askFindings(page.view);
     ui.finding.hidden = page.view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
     if (ui.finding.hidden) return;
     fillFigure(ui.finding, `! ${KIND_TITLES[first.kind] ?? first.kind}`, findingFigure(first), "");

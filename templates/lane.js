@@ -61,14 +61,14 @@ function partRows(page, shown) {
     // If "other" is the only phase, the lane has nothing to show.
     if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
     const rows = stepRows(page, shown);
-    if (hasLaneRoom(page) && askLayers(shown).length)
-        rows.push({ from: -1, to: shown.facts.events, shift: 0, letter: "", ask: askLayers });
+    if (hasLaneRoom(page) && (page.opening?.layers ?? shown.c.layer_after(-1, -1, Infinity) === 0))
+        rows.push({ from: -1, to: shown.facts.events, shift: 0, letter: "", layers: true });
     return rows;
 }
 
-/** Rows of steps: their events, how far each is shifted, its letter, and the question that gives its parts.
+/** Rows of steps: their events, how far each is shifted, its letter, and whether its parts are layers.
  * @param {Page} page @param {View} shown
- * @returns {{from: number, to: number, shift: number, letter: string, ask?: typeof askParts}[]} */
+ * @returns {{from: number, to: number, shift: number, letter: string, layers?: boolean}[]} */
 function stepRows(page, shown) {
     const ranges = shown === page.view ? comparedRanges(page) : null;
     if (ranges) {
@@ -105,13 +105,14 @@ function findPhaseMarks(page, { view, ratio }) {
 
 /** The parts of a row that lie in the window. @param {Page} page @param {Pane} pane
  * @param {ReturnType<typeof partRows>[0]} range @param {number} row @returns {PhaseMark[]} */
-function partMarks(page, pane, { from, to, shift, ask = askParts }, row) {
-    let parts = ask(pane.view).filter((part) => part.to > from && part.from < to);
-    if (ask === askLayers) {
-        // Only parts in the window; if there are more parts than pixels, none is wide enough to be drawn.
+function partMarks(page, pane, { from, to, shift, layers }, row) {
+    /** @type {import("./questions.js").Part[]} */
+    let parts = [];
+    if (!layers) parts = askParts(pane.view).filter((part) => part.to > from && part.from < to);
+    else if (!page.opening) {
+        // Only layers in the window; if there are more than pixels, none is wide enough to be drawn.
         const [first, last] = [0, pane.width * pane.ratio - 1].map((x) => pane.view.c.event_of_x(x));
-        parts = parts.filter((part) => part.to >= first && part.from <= last);
-        if (parts.length > pane.width) parts.length = 1;
+        parts = askLayers(pane.view, first, last, pane.width);
     }
     return parts
         .map((part) => {
@@ -145,9 +146,9 @@ export function drawLane(page, context, pane, lane) {
     rows.forEach((row, i) => {
         const y = top + 3 + (lane.ownRows + i) * LANE_ROW;
         const all = partMarks(page, pane, row, lane.ownRows + i);
-        const marks = all.filter((mark) => mark.to - mark.from >= (row.ask ? 3 : 1));
+        const marks = all.filter((mark) => mark.to - mark.from >= (row.layers ? 3 : 1));
         lane.marks.push(...marks);
-        if (row.ask && all.length && !marks.length) {
+        if (row.layers && all.length && !marks.length) {
             pen(context, { fillStyle: themeColor("--dim"), textAlign: "left", textBaseline: "middle" });
             context.fillText("layers: zoom in", 3, y + LANE_ROW / 2);
         }

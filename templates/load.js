@@ -135,11 +135,24 @@ export async function loadSession(module, payload, report) {
     const arranged = (/** @type {number} */ done) => report("Arranging the allocations", 0.8 + done * 0.08);
     await inSteps(() => session.c.unpack(), arranged);
     session.start();
+    return session;
+}
+
+/** Answers questions about the first device in turns: all, or those that its first picture asks.
+ * @param {Session} session @param {boolean} all @param {(stage: string, done: number) => void} report */
+export async function prepareFirst(session, all, report) {
     const [first] = session.devices;
     const events = formatPlural(first?.events ?? 0, "event");
     const read = (/** @type {number} */ done) => report(`Reading ${events}`, 0.88 + done * 0.07);
-    if (first) await inSteps(() => session.c.prepare(0), read);
-    return session;
+    if (first) await inSteps(() => session.c.prepare(0, Number(all)), read);
+}
+
+/** What the writer of the page knew of the findings of a large recording, which is therefore drawn before they are
+ * found; null: they are found first. An address that speaks of them would only wait for them.
+ * @returns {Page["opening"]} */
+export function knownOpening() {
+    const known = document.querySelector("data")?.value;
+    return known && !/finding|categ|layer|module/.test(location.hash) ? JSON.parse(known) : null;
 }
 
 /** Reads the recording that this page carries. @param {(stage: string, done: number) => void} report */

@@ -1,14 +1,14 @@
 // The page of one recording.
 import { followAddress, readHash, scheduleHash, writeHash } from "./address.js";
 import { pressKey } from "./keys.js";
-import { loadPage, reportProgress, startFaults } from "./load.js";
+import { knownOpening, loadPage, prepareFirst, reportProgress, startFaults } from "./load.js";
 import { nextTurn } from "./turns.js";
 import { openPage, startPage } from "./page.js";
 import { leaveProof } from "./proof.js";
 import { makeApi } from "./scripts.js";
 import { View } from "./session.js";
 import { speakSoon, startSpoken } from "./spoken.js";
-import { createPage, drawFirst } from "./state.js";
+import { AXES, createPage, drawFirst, HEADER, invalidate, LIST, OVERLAY } from "./state.js";
 import { element } from "./text.js";
 
 /** The open page; null until the recording is read. @type {Page | null} */
@@ -16,10 +16,13 @@ let shown = null;
 
 async function start() {
     const loaded = await loadPage(reportProgress);
+    const opening = knownOpening();
+    await prepareFirst(loaded, !opening, reportProgress);
     reportProgress("Drawing", 0.95);
     await nextTurn();
     if (loaded.facts.devices === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
     const page = createPage(new View(loaded, 0), "", null);
+    page.opening = opening;
     shown = page;
     openPage(page, () => scheduleHash(page));
     element("loading", HTMLDivElement).hidden = true;
@@ -33,6 +36,12 @@ async function start() {
         speakSoon(page, true);
     });
     await drawFirst(page);
+    if (opening) {
+        await prepareFirst(loaded, true, () => {});
+        page.opening = null;
+        invalidate(page, HEADER | LIST | OVERLAY | AXES);
+        await drawFirst(page);
+    }
     writeHash(page);
     startSpoken(page);
 }

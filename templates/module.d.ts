@@ -54,7 +54,6 @@ interface record_pool_use extends Fields<"pool_use"> {}
 interface record_lanes extends Fields<"lanes"> {}
 interface record_release_group extends Fields<"release_group"> {}
 interface record_band extends Fields<"band"> {}
-interface record_judged extends Fields<"judged"> {}
 interface record_step extends Fields<"step"> {}
 interface record_part extends Fields<"part"> {}
 interface record_finding extends Fields<"finding"> {}
@@ -70,7 +69,7 @@ open(): number;
 pieces(): number;
 piece(index: number): record_piece;
 unpack(): number;
-prepare(device: number): number;
+prepare(device: number, all: number): number;
 recording(): record_recording;
 string(id: number): record_text;
 diagnostic(index: number): record_diagnostic;
@@ -198,12 +197,13 @@ next_hole(block: number): number;
 hole(block: number): record_hole;
 hole_kept(allocation: number): number;
 pool_use(index: number): record_pool_use;
-judged(): record_judged;
+steps(): number;
+findings(): number;
 step(index: number): record_step;
 parts(): number;
 part(index: number): record_part;
 part_name(kind: number, nth: number): record_text;
-layers(): number;
+layer_after(index: number, from: number, to: number): number;
 layer(index: number): record_part;
 peak_made(): record_text;
 judged_text(): record_text;

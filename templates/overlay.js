@@ -212,7 +212,7 @@ function haloText(page, context, text, x, y) {
 function drawCarried(page, context, pane) {
     const { kept, state } = page;
     const { view } = pane;
-    if (kept.active || (state.finding === null && state.focus?.by !== "site")) return;
+    if (page.opening || kept.active || (state.finding === null && state.focus?.by !== "site")) return;
     const index = askFindings(view).findIndex(
         ({ kind, per }, i) =>
             kind === "leak" &&

@@ -61,6 +61,7 @@ import { after, deviceName, dotted, formatBytes, formatEvent, formatPlural, make
 /** Draws these parts. Between two steps the browser may show the page, so what belongs together is one step.
  * @param {Page} page @param {number} parts @returns {Generator<undefined, void>} */
 function* draw(page, parts) {
+    const { state } = page;
     const map = mapOf(page);
     const first = plotOf(page).draws === 0;
     if (first) {
@@ -79,7 +80,7 @@ function* draw(page, parts) {
     if (parts & LEGEND) drawLegend(page);
     else if (parts & LIST) drawLegendFigures(page);
     if (first) yield;
-    map.box.hidden = map.split.hidden = !page.state.mapOpen;
+    map.box.hidden = map.split.hidden = !state.mapOpen;
     placeRows(page);
     const moved = (parts & LIST) !== 0 && placeSide(page);
     if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) {
@@ -113,7 +114,8 @@ function* draw(page, parts) {
     yield;
     if (parts & DETAIL) drawDetail(page);
     yield;
-    if (parts & LIST) drawSide(page);
+    // Who needs categories, which are found before the findings, in turns.
+    if (parts & LIST && !(page.opening && state.tab === "who")) drawSide(page);
     if (first && isPlotMoved(page)) invalidate(page, TIMELINE | MINIMAP);
     if (parts & HEADER) speakSoon(page);
 }

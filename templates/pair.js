@@ -10,6 +10,7 @@ import {
     decodeBase64,
     loadModule,
     loadSession,
+    prepareFirst,
     reportProgress,
     startFaults,
 } from "./load.js";
@@ -68,9 +69,10 @@ async function readFigures() {
 /** @param {ModuleExports} module @param {"a" | "b"} letter @param {number} device its number */
 async function loadView(module, letter, device) {
     const begin = letter === "a" ? 0 : 0.48;
-    const session = await loadSession(module, carriedText(`payload-${letter}`), (stage, done) =>
-        reportProgress(`${stage} of ${letter.toUpperCase()}`, begin + done * 0.48),
-    );
+    const report = (/** @type {string} */ stage, /** @type {number} */ done) =>
+        reportProgress(`${stage} of ${letter.toUpperCase()}`, begin + done * 0.48);
+    const session = await loadSession(module, carriedText(`payload-${letter}`), report);
+    await prepareFirst(session, true, report);
     return new View(session, session.deviceIndex(device));
 }
 

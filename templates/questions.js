@@ -226,7 +226,7 @@ export function once(ask) {
 
 /** The steps of the loop; empty if it has none. @type {(view: View) => Step[]} */
 export const askSteps = once((view) =>
-    Array.from({ length: view.c.judged().steps }, (_, i) => {
+    Array.from({ length: view.c.steps() }, (_, i) => {
         const step = view.c.step(i);
         const name = view.session.string(step.name);
         return { ...step, name: /#(\d+)$/.exec(name)?.[0] ?? `#${i}` };
@@ -244,18 +244,22 @@ export const askParts = once((view) =>
     }),
 );
 
-/** When each layer ran, as parts of steps. @type {(view: View) => Part[]} */
-export const askLayers = once((view) =>
-    Array.from({ length: view.c.layers() >>> 0 }, (_, i) => {
+/** When each layer ran between two events, as parts of steps; of more than `most` only one.
+ * @param {View} view @param {number} first @param {number} last @param {number} most */
+export function askLayers(view, first, last, most) {
+    /** @type {Part[]} */
+    const parts = [];
+    for (let i = -1; (i = view.c.layer_after(i, first, last)) >= 0 && parts.length <= most;) {
         const { from, to, kind, step } = view.c.layer(i);
         const name = `layer ${step} ${view.partNames(kind)[0]}`;
-        return { from, to, name, names: [name, `layer ${step}`, `${step}`] };
-    }),
-);
+        parts.push({ from, to, name, names: [name, `layer ${step}`, `${step}`] });
+    }
+    return parts.length > most ? parts.slice(0, 1) : parts;
+}
 
 /** The report's findings, the most urgent first. @type {(view: View) => PageFinding[]} */
 export const askFindings = once((view) =>
-    Array.from({ length: view.c.judged().findings }, (_, i) => {
+    Array.from({ length: view.c.findings() }, (_, i) => {
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
         const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event, own } =
             view.c.finding(i);
@@ -285,6 +289,9 @@ export const askFindings = once((view) =>
         };
     }),
 );
+
+/** The number of findings, which is known before they are found. @param {Page} page */
+export const findingsCount = ({ opening, view }) => opening?.findings ?? view.c.findings();
 
 /** The allocations of a finding's set that are alive at its event; null: it has no set.
  * @param {View} view @param {number} i */

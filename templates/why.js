@@ -8,7 +8,7 @@ import { curveShape } from "./paint.js";
 import { wholeSteps } from "./ends.js";
 import { devicePlan } from "./plan_view.js";
 import { prove, showFinding } from "./proof.js";
-import { askFindings, askSteps, askSums, findingIds, listSums, SLOTS } from "./questions.js";
+import { askFindings, askSteps, askSums, findingIds, findingsCount, listSums, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { askAll, capacityBytes, change, momentText } from "./state.js";
@@ -327,7 +327,8 @@ export function createWhy(/** @type {Page} */ page, /** @type {HTMLElement} */ b
     const { view } = page;
     let drawn = "";
     const draw = () => {
-        const asked = String(view.device);
+        const asked = page.opening ? "" : String(view.device);
+        if (!asked) box.textContent = "Looking for findings \u2026";
         if (drawn === asked) return;
         drawn = asked;
         const findings = askFindings(view);
@@ -359,7 +360,7 @@ export function createWhy(/** @type {Page} */ page, /** @type {HTMLElement} */ b
     return {
         id: "why",
         draw,
-        count: () => view.c.judged().findings,
-        urgent: () => askFindings(view).some(({ severity }) => severity === "high"),
+        count: () => findingsCount(page),
+        urgent: () => !page.opening && askFindings(view).some(({ severity }) => severity === "high"),
     };
 }

@@ -73,12 +73,13 @@ static void query_begin(struct page_view *view, struct page_query *query) {
     if (query == &view->queries[PAGE_FILTER])
         view_filter_off(view);
     query->selection = (struct selection){0};
-    query->selecting = (struct selecting){.selection = &query->selection,
-                                          .whole = view_timeline(view),
-                                          .query = &query->parsed,
-                                          .known = session_verdicts(view->session, view_now(view)),
-                                          .bits_only = query == &view->queries[PAGE_SEARCH],
-                                          .arena = &query->arena};
+    query->selecting =
+        (struct selecting){.selection = &query->selection,
+                           .whole = view_timeline(view),
+                           .query = &query->parsed,
+                           .known = session_verdicts(view->session, view_now(view), DEVICE_CATEGORIZED),
+                           .bits_only = query == &view->queries[PAGE_SEARCH],
+                           .arena = &query->arena};
 }
 
 /* Forgets what was computed from the allocations that were shown before. */
@@ -190,7 +191,7 @@ i32 view_light(struct page_view *view, u32 by, u32 key) {
 }
 
 i32 view_light_finding(struct page_view *view, u32 index) {
-    const struct verdicts *verdicts = session_verdicts(view->session, view_now(view));
+    const struct verdicts *verdicts = session_verdicts(view->session, view_now(view), DEVICE_FOUND);
     view->is_lit = false;
     if (verdicts == NULL || !lit_clear(view))
         return PAYLOAD_NO_MEMORY;

@@ -228,13 +228,14 @@ struct page_device *session_device_built(struct page_session *session, uint32_t 
     return session_device_steps(session, device, DEVICE_BUILT) ? device : NULL;
 }
 
-i32 session_prepare(struct page_session *session, u32 index) {
+i32 session_prepare(struct page_session *session, u32 index, u32 all) {
     if (session->devices == NULL || index >= session->trace.n_devices)
         return PAYLOAD_BAD_VALUE;
     struct page_device *device = &session->devices[index];
-    if (device->step < DEVICE_JUDGED)
+    if (device->step < (all != 0 ? DEVICE_FOUND : DEVICE_SPANNED))
         return session_device_steps(session, device, device->step + 1) ? PAYLOAD_MORE : PAYLOAD_NO_MEMORY;
-    session_layers(session, device); /* a step of its own */
+    if (all != 0)
+        session_layers(session, device); /* a step of its own */
     return PAYLOAD_OK;
 }
 

@@ -10,7 +10,7 @@ enum { GROUP_BY_PARTS = 2 };
 
 static bool parts_of(struct page_view *view, const uint32_t *allocations, uint32_t n_allocations) {
     struct site_parts parts;
-    const struct verdicts *verdicts = session_verdicts(view->session, view_now(view));
+    const struct verdicts *verdicts = session_verdicts(view->session, view_now(view), DEVICE_CATEGORIZED);
     if (verdicts == NULL ||
         !site_parts_of(&parts, view_timeline(view), verdicts, allocations, n_allocations, &view->grouping))
         return false;

@@ -42,7 +42,12 @@ _Static_assert((int)PAGE_ALLOCATION_STACK_OF_FREE == ALLOCATION_STACK_OF_FREE &&
 _Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that no device has");
 
 /* Everything computed from a device, shared by all its views. Each part is computed when a view first needs it. */
-enum { DEVICE_BUILT = TIMELINE_STEPS + 1, DEVICE_JUDGED = DEVICE_BUILT + VERDICTS_STEPS };
+enum {
+    DEVICE_BUILT = TIMELINE_STEPS + 1,
+    DEVICE_SPANNED = DEVICE_BUILT + SPANS_STEPS, /* a page can draw its first picture */
+    DEVICE_CATEGORIZED = DEVICE_BUILT + CATEGORIES_STEPS,
+    DEVICE_FOUND = DEVICE_BUILT + VERDICTS_STEPS
+};
 struct page_device {
     uint32_t step; /* steps done: the timeline's, then the phases, then the verdicts' */
     struct timeline timeline;
@@ -123,7 +128,6 @@ union page_record { /* the record that a call filled last */
     struct record_parsed parsed;
     struct record_regex regex;
     struct record_found found;
-    struct record_judged judged;
     struct record_band_name band_name;
     struct record_areas areas;
     struct record_step step;
@@ -264,9 +268,10 @@ bool session_device_steps(struct page_session *session, struct page_device *devi
 /* The device with its timeline; NULL: no device with this index, or no memory. */
 struct page_device *session_device_built(struct page_session *session, uint32_t index);
 
-/* The verdicts of a device that is built, and the category of each of its allocations, judged on the first
- * call. NULL: no memory. */
-const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device);
+/* The verdicts of a device as they are after its steps before `until`, one of DEVICE_..., and the category of each of
+ * its allocations. The first call does these steps. NULL: no memory. */
+const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device,
+                                        uint32_t until);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
 
 /* Finds the layers' spans, once, in device->layer; returns their number, 0 if there is no memory. */

@@ -2,12 +2,13 @@
 #include "analysis/findings/peak_made.h"
 #include "render/page/page_state.h"
 
-const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device) {
-    return session_device_steps(session, device, DEVICE_JUDGED) ? &device->verdicts : NULL;
+const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device,
+                                        uint32_t until) {
+    return session_device_steps(session, device, until) ? &device->verdicts : NULL;
 }
 
 const uint8_t *session_categories(struct page_session *session, struct page_device *device) {
-    const struct verdicts *verdicts = session_verdicts(session, device);
+    const struct verdicts *verdicts = session_verdicts(session, device, DEVICE_CATEGORIZED);
     return verdicts == NULL ? NULL : verdicts->category;
 }
 
@@ -16,7 +17,7 @@ bool session_column(struct page_session *session, struct page_device *device, ui
     *column = NULL;
     if (by != COMPARE_BY_CATEGORY && by != COMPARE_BY_MODULE)
         return true;
-    const struct verdicts *verdicts = session_verdicts(session, device);
+    const struct verdicts *verdicts = session_verdicts(session, device, DEVICE_CATEGORIZED);
     if (verdicts != NULL && by == COMPARE_BY_MODULE && device->module == NULL)
         device->module =
             modules_find(&device->timeline, &verdicts->runs, verdicts->category, &session->arena);
@@ -26,19 +27,25 @@ bool session_column(struct page_session *session, struct page_device *device, ui
 }
 
 static const struct verdicts *verdicts_of(const struct page_view *view) {
-    return session_verdicts(view->session, view_now(view));
+    return session_verdicts(view->session, view_now(view), DEVICE_FOUND);
 }
 
-place view_judged(struct page_view *view) {
+static const struct verdicts *spans_of(const struct page_view *view) {
+    return session_verdicts(view->session, view_now(view), DEVICE_SPANNED);
+}
+
+u32 view_steps(struct page_view *view) {
+    const struct verdicts *verdicts = spans_of(view);
+    return verdicts == NULL ? 0 : verdicts->steps.count;
+}
+
+u32 view_findings(struct page_view *view) {
     const struct verdicts *verdicts = verdicts_of(view);
-    if (verdicts == NULL)
-        return 0;
-    return FILL(view, judged, verdicts->judged.steps, verdicts->steps.count, verdicts->judged.phases,
-                verdicts->judged.growth, verdicts->findings.count);
+    return verdicts == NULL ? 0 : verdicts->findings.count;
 }
 
 place view_step(struct page_view *view, u32 index) {
-    const struct verdicts *verdicts = verdicts_of(view);
+    const struct verdicts *verdicts = spans_of(view);
     if (verdicts == NULL || index >= verdicts->steps.count)
         return 0;
     const struct span *span = &verdicts->steps.span[index];
@@ -49,7 +56,7 @@ place view_step(struct page_view *view, u32 index) {
 
 /* Annotations are left to their own lane. */
 u32 view_parts(struct page_view *view) {
-    const struct verdicts *verdicts = verdicts_of(view);
+    const struct verdicts *verdicts = spans_of(view);
     uint32_t count = 0;
     while (verdicts != NULL && count < verdicts->phases.count &&
            verdicts->phases.span[count].kind != SPAN_ANNOTATION)
@@ -58,7 +65,7 @@ u32 view_parts(struct page_view *view) {
 }
 
 place view_part(struct page_view *view, u32 index) {
-    const struct verdicts *verdicts = verdicts_of(view);
+    const struct verdicts *verdicts = spans_of(view);
     if (verdicts == NULL || index >= verdicts->phases.count)
         return 0;
     const struct span *span = &verdicts->phases.span[index];
@@ -67,15 +74,20 @@ place view_part(struct page_view *view, u32 index) {
 }
 
 uint32_t session_layers(struct page_session *session, struct page_device *device) {
-    const struct verdicts *verdicts = session_verdicts(session, device);
+    const struct verdicts *verdicts = session_verdicts(session, device, DEVICE_CATEGORIZED);
     if (verdicts != NULL && device->layer == NULL)
         (void)layer_spans_find(&device->layer, &device->n_layers, &device->timeline, &verdicts->runs,
                                verdicts->category, &session->arena);
     return device->n_layers;
 }
 
-u32 view_layers(struct page_view *view) {
-    return session_layers(view->session, view_now(view));
+i32 view_layer_after(struct page_view *view, i32 index, f64 from, f64 to) {
+    int32_t n = (int32_t)session_layers(view->session, view_now(view));
+    const struct layer_span *layers = view_now(view)->layer;
+    while (++index < n)
+        if (layers[index].to_moment >= from && layers[index].from_moment - 1.0 <= to)
+            return index;
+    return -1;
 }
 
 place view_layer(struct page_view *view, u32 index) {

@@ -1,5 +1,6 @@
 // Work on a large recording is done in turns with the browser: drawings, names on bands, pictures.
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { before, describe, test } from "node:test";
 
@@ -177,6 +178,97 @@ describe("in turns", { skip }, () => {
             return { allocation, selected: strata.view().selected };
         }, windows);
         assert.equal(seen.selected, seen.allocation);
+    });
+
+    /** The page with another opening. @param {string} name @param {string} opening */
+    const writeOther = (name, opening) => {
+        const other = path.join(folder, name);
+        const text = readFileSync(writePage(file), "latin1");
+        assert.equal(text.match(/<data /g)?.length, 1);
+        writeFileSync(other, text.replace(/<data .*?<\/data>/, opening), "latin1");
+        return other;
+    };
+
+    /** Opens a page; returns what it shows when it is ready, the order of what it did, and its texts before the findings.
+     * @param {string} page @param {string} [hash] */
+    const openSlowly = async (page, hash = "") => {
+        const context = await openContext();
+        try {
+            const tab = await context.newPage();
+            await tab.addInitScript(() => {
+                const { instantiate } = WebAssembly;
+                /** @type {string[]} */ const order = [];
+                const text = (/** @type {string} */ id) => document.getElementById(id)?.textContent ?? "";
+                const seen = { order, why: "", total: "", list: "", tab: "", badge: "" };
+                const note = (/** @type {string} */ what) => {
+                    if (what === "findings" && !order.includes(what) && document.getElementById("app")?.hidden === false) {
+                        const chosen = document.querySelector("[role=tab][aria-selected=true]");
+                        Object.assign(seen, { why: text("panel-why"), total: text("list-total"), list: text("list"), tab: chosen?.id, badge: text("tab-why") });
+                    }
+                    if (order.at(-1) !== what) order.push(what);
+                };
+                Object.assign(window, { seen });
+                const { putImageData } = CanvasRenderingContext2D.prototype;
+                CanvasRenderingContext2D.prototype.putImageData = function (/** @type {any[]} */ ...given) {
+                    putImageData.apply(this, /** @type {any} */ (given));
+                    if (this.canvas.id === "timeline") note("picture");
+                };
+                WebAssembly.instantiate = /** @type {any} */ (async (/** @type {[any]} */ ...source) => {
+                    const made = /** @type {any} */ (await instantiate(...source));
+                    const exports = { ...made.instance?.exports };
+                    const { session_prepare: prepare, view_findings: count } = exports;
+                    if (!prepare) return made;
+                    exports.session_prepare = (/** @type {number[]} */ ...given) => {
+                        if (given[2]) note("findings");
+                        return prepare(...given);
+                    };
+                    exports.view_findings = (/** @type {number} */ view) => (note("findings"), count(view));
+                    return { instance: { exports } };
+                });
+            });
+            await tab.goto(`file://${page}${hash}`);
+            await tab.evaluate("strata.ready");
+            const { order, ...seen } = await tab.evaluate(() => /** @type {any} */ (window).seen);
+            await until(() => tab.evaluate(() => /** @type {any} */ (document.querySelector(".legend-also"))?.textContent), "all that follows");
+            await prepare(tab);
+            const look = await tab.evaluate(() => /** @type {any} */ (window).look());
+            const [app, address] = await tab.evaluate(() => [document.getElementById("app")?.innerText, location.hash]);
+            return { order: order.join(" "), seen, ready: { look, app, address }, why: await tab.locator("#panel-why").textContent() };
+        } finally {
+            await context.close();
+        }
+    };
+
+    test("the first picture comes before the findings; the page is then the same as without", async () => {
+        const early = await openSlowly(writePage(file));
+        assert.match(early.order, /^picture (picture )?findings/);
+        assert.deepEqual(early.seen, { why: "", total: "Adding up \u2026", list: "", tab: "tab-who", badge: "Why " });
+        const late = await openSlowly(writeOther("late.html", ""));
+        assert.match(late.order, /^findings picture/);
+        assert.deepEqual(early.ready, late.ready);
+        assert.match(early.ready.app ?? "", /Who/);
+    });
+
+    test("until they are found, nothing is said of them but their number", async () => {
+        const told = await openSlowly(writeOther("told.html", `<data id="opening" value='{"findings":3,"layers":true}'></data>`));
+        assert.match(told.order, /^picture (picture )?findings/);
+        assert.deepEqual(told.seen, { why: "Looking for findings \u2026", total: "Adding up \u2026", list: "", tab: "tab-why", badge: "Why 3" });
+        // The file says three, so that the words are seen; it has none.
+        assert.match(told.why ?? "", /Nothing found among the kinds that could be judged\./);
+    });
+
+    test("an address that speaks of findings waits for them", async () => {
+        for (const word of ["finding=0", "focus=category_2"]) assert.match((await openSlowly(writePage(file), `#${word}`)).order, /^findings picture/, word);
+        assert.match((await openSlowly(writePage(file), "#device=0&tab=tree")).order, /^picture (picture )?findings/);
+    });
+
+    test("only a page whose opening needs no findings says how it opens", () => {
+        const opens = (/** @type {string[]} */ ...flags) => /<data /.test(readFileSync(writePage(file, ...flags), "latin1"));
+        assert.equal(opens(), true);
+        assert.equal(opens("--axis", "time"), false);
+        assert.equal(opens("--color-by", "category"), false);
+        assert.equal(opens("--max-html-size", "500K"), false);
+        assert.equal(/<data /.test(readFileSync(writePage(path.join(samples, "oom.pickle")), "latin1")), false);
     });
 
     test("the search for names on bands takes several turns", async () => {
