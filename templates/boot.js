@@ -1,6 +1,8 @@
 // Runs first in a page: unpacks its elements, styles and program, which are packed like the WebAssembly module.
 import { makeUnpack } from "./unpack.js";
 
+const { body } = document;
+
 /** Puts a text into a new element, which takes effect at once.
  * @param {string} text @param {"style" | "script"} kind @param {HTMLElement} place */
 function carry(text, kind, place) {
@@ -13,7 +15,7 @@ function carry(text, kind, place) {
 
 /** @returns {Promise<void>} */
 async function runProgram() {
-    if (!window.DecompressionStream)
+    if (!self.DecompressionStream)
         throw new Error(
             "This browser has no DecompressionStream, which unpacks the page. Chrome 80, Firefox 113, " +
                 "Safari 16.4 or newer shows it.",
@@ -22,11 +24,11 @@ async function runProgram() {
     const unpackText = async (/** @type {string} */ id) => new TextDecoder().decode(await unpack(id));
     carry(await unpackText("style"), "style", document.head);
     // The markup comes from the build: nothing of a recording is in it.
-    document.body.insertAdjacentHTML("beforeend", await unpackText("markup"));
-    window.strata = /** @type {PageApi} */ (/** @type {unknown} */ ({ ready, unpack })); // the program unpacks the rest
-    carry(await unpackText("program"), "script", document.body); // puts the whole interface into window.strata
-    if (window.strata.ready === ready) throw new TypeError("its program does not run");
-    return window.strata.ready;
+    body.insertAdjacentHTML("beforeend", await unpackText("markup"));
+    self.strata = /** @type {PageApi} */ (/** @type {unknown} */ ({ ready, unpack })); // the program unpacks the rest
+    carry(await unpackText("program"), "script", body); // puts the whole interface into self.strata
+    if (self.strata.ready === ready) throw new TypeError("its program does not run");
+    return self.strata.ready;
 }
 
 /** Our own sentences are plain errors; any other error means that the file was changed after it was written.
@@ -42,23 +44,22 @@ function sentenceOf(error) {
 
 /** @param {unknown} error */
 function showFailure(error) {
-    const [failure, loading, app] = ["failure", "loading", "app"].map((id) => document.getElementById(id));
-    if (!failure || !loading || !failure.hidden) return;
-    loading.hidden = true;
+    const [failure, ...others] = ["failure", "loading", "app"].map((id) => document.getElementById(id));
+    if (!failure?.hidden) return;
     // Half a page would be taken for a whole one, so nothing of it is shown.
-    app?.toggleAttribute("hidden", true);
+    for (const other of others) if (other) other.hidden = true;
     failure.hidden = false;
     failure.textContent = sentenceOf(error);
 }
 
 // Without scripts nothing is being read, so nothing is said about reading.
-document.body.insertAdjacentHTML(
+body.insertAdjacentHTML(
     "afterbegin",
-    '<div id="loading"><b>Strata</b><progress id="progress" max="1" value="0" ' +
-        'aria-labelledby="stage-name"></progress><p id="stage-name">Reading</p></div>',
+    "<div id=loading><b>Strata</b><progress id=progress max=1 value=0 aria-labelledby=stage-name></progress>" +
+        "<p id=stage-name>Reading</div>",
 );
 
 // Scripts that come before the program can await strata.ready all the same.
 const ready = runProgram();
 ready.catch(showFailure);
-window.strata = /** @type {PageApi} */ ({ ready });
+self.strata = /** @type {PageApi} */ ({ ready });

@@ -7,7 +7,7 @@ import code from "unpack.wasm.gz"; // templates/unpack.c, gzipped, in base64
 
 /** Compiles the small module that unpacks everything else. @returns {Promise<WebAssembly.Module>} */
 async function compileUnpacker() {
-    if (!window.WebAssembly)
+    if (!self.WebAssembly)
         throw new Error(
             "This browser has no WebAssembly (or it is switched off), which computes the picture. A current " +
                 "Chrome, Firefox or Safari shows this page.",
