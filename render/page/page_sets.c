@@ -71,7 +71,8 @@ i32 view_also_step(struct page_view *view, f64 event) {
                                            .arena = &view->looking,
                                            .first = first,
                                            .end = end,
-                                           .moment = moment};
+                                           .moment = moment,
+                                           .at_once = ALSO_AT_ONCE};
     }
     if (view->also_found)
         return PAYLOAD_OK;

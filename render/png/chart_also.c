@@ -20,7 +20,8 @@ bool chart_also_find(struct chart_maker *maker) {
                                    .arena = &scratch,
                                    .first = window->first_moment,
                                    .end = window->end_moment,
-                                   .moment = maker->in->moment};
+                                   .moment = maker->in->moment,
+                                   .at_once = ALSO_AT_ONCE};
     bool done = true;
     arena_init(&scratch, maker->out->arena.host, SIZE_MAX);
     if (maker->in->options->color_by == COLOR_BY_SITE && !maker->out->plot_is_text)

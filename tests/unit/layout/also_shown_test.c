@@ -79,8 +79,13 @@ static void test_sites_that_a_list_lacks(void **state) {
         uint32_t first = round % 3 == 0 ? 0 : dice_below(&dice, EVENTS / 2),
                  end = first + 1 + dice_below(&dice, EVENTS - first);
         uint32_t moment = first + dice_below(&dice, end - first);
-        struct also_finding finding = {
-            .timeline = timeline, .arena = &recording->arena, .first = first, .end = end, .moment = moment};
+        static const uint32_t at_once[] = {1, 7, ALLOCATIONS, ALSO_AT_ONCE}; /* in many steps as in few */
+        struct also_finding finding = {.timeline = timeline,
+                                       .arena = &recording->arena,
+                                       .first = first,
+                                       .end = end,
+                                       .moment = moment,
+                                       .at_once = at_once[round % 4]};
         assert_true(also_shown_find(&finding));
         also_check(timeline, first, end, moment, finding.also, finding.count);
         found += finding.count;
