@@ -34,7 +34,7 @@ struct extent {
 uint32_t extent_moment(const struct timeline *timeline, struct extent extent);
 
 /* Writes ids of the allocations, rising, into `*allocations` (ARENA_DROP frees it early). `keep` is a bitmap by
- * filter_keep; NULL: all. O(allocations born in the range, or before its end); for a moment O(alive). False: no
+ * filter_keep_step; NULL: all. O(allocations born in the range, or before its end); for a moment O(alive). False: no
  * memory. */
 bool extent_allocations(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
                         struct arena *arena, uint32_t **allocations, uint32_t *n_allocations);

@@ -387,11 +387,13 @@ static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
     return true;
 }
 
+/* Clears the bits of a part of the allocations, [from, end), that do not meet the word. */
 static bool word_keep(const struct filter_word *word, const struct timeline *timeline,
-                      const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
+                      const struct filter_facts *facts, uint32_t from, uint32_t end, struct arena *arena,
+                      uint64_t *keep) {
     struct keeping keeping = {.timeline = timeline, .facts = facts, .word = word};
     bool done = keeping_prepare(&keeping, arena);
-    for (uint32_t i = 0; done && i < timeline->device->allocations.count; i++)
+    for (uint32_t i = from; done && i < end; i++)
         if (bits_has(keep, i) && !allocation_meets(&keeping, i))
             keep[i / 64] &= ~(UINT64_C(1) << i % 64);
     ARENA_DROP(arena, keeping.ranges.row, keeping.masks.known, keeping.masks.contexts, keeping.masks.stacks,
@@ -399,22 +401,22 @@ static bool word_keep(const struct filter_word *word, const struct timeline *tim
     return done;
 }
 
+uint32_t filter_keep_steps(const struct filter *filter, const struct timeline *timeline, uint32_t at_once) {
+    return filter->n_words * (timeline->device->allocations.count / at_once + 1) + 1;
+}
+
 bool filter_keep_step(const struct filter *filter, const struct timeline *timeline,
-                      const struct filter_facts *facts, uint32_t step, struct arena *arena, uint64_t *keep) {
+                      const struct filter_facts *facts, uint32_t step, uint32_t at_once, struct arena *arena,
+                      uint64_t *keep) {
     uint32_t n_words = filter_bitmap_words(timeline), count = timeline->device->allocations.count;
-    if (step > 0)
-        return word_keep(&filter->word[step - 1], timeline, facts, arena, keep);
+    if (step > 0) {
+        uint32_t parts = count / at_once + 1, from = (step - 1) % parts * at_once,
+                 end = count - from > at_once ? from + at_once : count;
+        return word_keep(&filter->word[(step - 1) / parts], timeline, facts, from, end, arena, keep);
+    }
     for (uint32_t i = 0; i < n_words; i++)
         keep[i] = ~UINT64_C(0);
     keep[n_words - 1] = (UINT64_C(1) << count % 64) - 1;
-    return true;
-}
-
-bool filter_keep(const struct filter *filter, const struct timeline *timeline,
-                 const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
-    for (uint32_t step = 0; step <= filter->n_words; step++)
-        if (!filter_keep_step(filter, timeline, facts, step, arena, keep))
-            return false;
     return true;
 }
 

@@ -19,7 +19,7 @@
  * Quotes keep blanks together ("layer norm", file:"my model.py"), and turn a key into plain text. A word with a
  * colon that is no key ("train.py:41", "at::native") is a text.
  *
- *     words -> filter_parse -> struct filter -> filter_keep -> bitmap -> scene.keep, groups, curve, picture, report
+ *     words -> filter_parse -> struct filter -> filter_keep_step -> bitmap -> scene.keep, groups, curve, picture, report
  *
  * Freestanding. Contains no engine for regular expressions: the caller brings a table of the texts that match.
  */
@@ -128,15 +128,14 @@ static inline bool filter_keeps(const uint64_t *keep, uint32_t allocation) {
     return keep == NULL || bits_has(keep, allocation);
 }
 
-/* Marks in `keep[filter_bitmap_words]` the allocations that match every word. Scratch memory comes from `arena` and
- * is given back. O(words * (allocations + stacks + frames + length of all texts)). False: no memory, and the bitmap
- * is undefined. */
-bool filter_keep(const struct filter *filter, const struct timeline *timeline,
-                 const struct filter_facts *facts, struct arena *arena, uint64_t *keep);
-
-/* The same one step at a time, from 0 to the number of words. */
+/* Marks in `keep[filter_bitmap_words]` the allocations that match every word, in steps, from 0 on: after the first one,
+ * for each word one for each `at_once` allocations. Scratch memory comes from `arena` and is given back. All steps:
+ * O(words * (allocations + (stacks + frames + length of all texts) * steps of a word)). False: no memory, and the
+ * bitmap is undefined. */
+uint32_t filter_keep_steps(const struct filter *filter, const struct timeline *timeline, uint32_t at_once);
 bool filter_keep_step(const struct filter *filter, const struct timeline *timeline,
-                      const struct filter_facts *facts, uint32_t step, struct arena *arena, uint64_t *keep);
+                      const struct filter_facts *facts, uint32_t step, uint32_t at_once, struct arena *arena,
+                      uint64_t *keep);
 
 /* The number of allocations marked. */
 uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep);

@@ -144,17 +144,20 @@ static void selecting_end(struct selecting *selecting) {
     selecting->selection->allocations = filter_count(selecting->whole, selecting->keep);
 }
 
+/* So many allocations are asked for a word in one step, which takes some milliseconds. */
+enum { KEPT_AT_ONCE = 1 << 20 };
+
 /* First the facts, then the bitmap word by word, then the timeline, then the counts. */
 enum selecting_progress selecting_go_on(struct selecting *selecting) {
     const struct filter *filter = &selecting->query->filter;
-    uint32_t step = selecting->step++, bits = filter->n_words + 1,
+    uint32_t step = selecting->step++, bits = filter_keep_steps(filter, selecting->whole, KEPT_AT_ONCE),
              timeline = selecting->bits_only ? 0 : TIMELINE_SOME_STEPS;
     bool done;
     if (step == 0)
         done = selecting_begin(selecting);
     else if (step <= bits)
-        done = filter_keep_step(filter, selecting->whole, &selecting->facts, step - 1, selecting->arena,
-                                selecting->keep);
+        done = filter_keep_step(filter, selecting->whole, &selecting->facts, step - 1, KEPT_AT_ONCE,
+                                selecting->arena, selecting->keep);
     else
         done =
             step > bits + timeline || timeline_some_step(&selecting->selection->timeline, selecting->whole,
