@@ -28,32 +28,6 @@ static void live_sum(struct timeline *timeline, const uint64_t *keep) {
     timeline->end_bytes = live[timeline->n_moments - 1];
 }
 
-/* Clears the array part by part, then sums. Clearing takes longest, because it touches the memory for the first
- * time. */
-static __attribute__((noinline)) bool live_step(struct timeline *timeline, const uint64_t *keep,
-                                                uint32_t step, struct arena *arena) {
-    enum { PARTS = TIMELINE_LIVE_STEPS - 1 };
-    if (step == 0)
-        timeline->live = arena_column(arena, timeline->n_moments, sizeof *timeline->live);
-    if (timeline->live == NULL)
-        return false;
-    if (step == PARTS) {
-        live_sum(timeline, keep);
-        return true;
-    }
-    size_t from = (size_t)((uint64_t)timeline->n_moments * step / PARTS),
-           to = (size_t)((uint64_t)timeline->n_moments * (step + 1) / PARTS);
-    bytes_zero(timeline->live + from, (to - from) * sizeof *timeline->live);
-    return true;
-}
-
-static bool live_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
-    for (uint32_t step = 0; step < TIMELINE_LIVE_STEPS; step++)
-        if (!live_step(timeline, keep, step, arena))
-            return false;
-    return true;
-}
-
 static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
     uint32_t peak = from;
     for (uint32_t m = from + 1; m < to; m++)
@@ -85,12 +59,7 @@ __attribute__((noinline)) static void block_build(struct timeline *timeline, uin
     timeline->block_least[block] = least_scan(timeline->live, from, to);
 }
 
-static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
-    uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
-    if (!ARENA_COLUMNS(arena, n_blocks, timeline->block_peak, timeline->block_bytes, timeline->block_least))
-        return false;
-    for (uint32_t b = 0; b < n_blocks; b++)
-        block_build(timeline, b);
+static void peak_find(struct timeline *timeline, const uint64_t *keep) {
     timeline->peak_moment = timeline_peak_in(timeline, 0, timeline->n_moments);
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
     const struct allocations *allocations = &timeline->device->allocations;
@@ -98,6 +67,37 @@ static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct 
         if (allocations->birth[i] <= timeline->peak_moment && timeline->peak_moment < allocations->death[i] &&
             filter_keeps(keep, i))
             timeline->live_at_peak += allocation_stands_for(allocations, i);
+}
+
+/* The first item of a part, if so many are looked at in `parts` steps. */
+static uint32_t part_begin(uint32_t count, uint32_t part, uint32_t parts) {
+    return (uint32_t)((uint64_t)count * part / parts);
+}
+
+/* Clears the array part by part, then sums, then finds the peaks of blocks, part by part, and the highest. Clearing
+ * takes longest, because it touches the memory for the first time. */
+static __attribute__((noinline)) bool live_step(struct timeline *timeline, const uint64_t *keep,
+                                                uint32_t step, struct arena *arena) {
+    enum { CLEARED = 4, PEAKS = TIMELINE_LIVE_STEPS - CLEARED - 1 };
+    const uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1, peak = step - CLEARED - 1;
+    if (step == 0)
+        timeline->live = arena_column(arena, timeline->n_moments, sizeof *timeline->live);
+    if (timeline->live == NULL ||
+        (step == CLEARED &&
+         !ARENA_COLUMNS(arena, n_blocks, timeline->block_peak, timeline->block_bytes, timeline->block_least)))
+        return false;
+    if (step < CLEARED) {
+        uint32_t from = part_begin(timeline->n_moments, step, CLEARED);
+        bytes_zero(timeline->live + from,
+                   (part_begin(timeline->n_moments, step + 1, CLEARED) - from) * sizeof *timeline->live);
+    } else if (step == CLEARED) {
+        live_sum(timeline, keep);
+    } else {
+        for (uint32_t b = part_begin(n_blocks, peak, PEAKS); b < part_begin(n_blocks, peak + 1, PEAKS); b++)
+            block_build(timeline, b);
+        if (peak + 1 == PEAKS)
+            peak_find(timeline, keep);
+    }
     return true;
 }
 
@@ -365,11 +365,10 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
     if (step < TIMELINE_LIVE_STEPS)
         return live_step(timeline, NULL, step, arena);
     switch (step - TIMELINE_LIVE_STEPS) {
-    case 0: return peaks_build(timeline, NULL, arena);
-    case 1: return reserved_build(timeline, arena);
-    case 2: return times_build(timeline, arena);
-    case 3: return buckets_build(timeline, NULL, arena);
-    case 4: return stacking_build(timeline, false, arena);
+    case 0: return reserved_build(timeline, arena);
+    case 1: return times_build(timeline, arena);
+    case 2: return buckets_build(timeline, NULL, arena);
+    case 3: return stacking_build(timeline, false, arena);
     default: return site_slots_find(timeline, arena);
     }
 }
@@ -388,8 +387,10 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
 }
 
 static bool curves_build(struct timeline *timeline, struct arena *arena) {
-    return live_build(timeline, NULL, arena) && peaks_build(timeline, NULL, arena) &&
-           reserved_build(timeline, arena);
+    for (uint32_t step = 0; step < TIMELINE_LIVE_STEPS; step++)
+        if (!live_step(timeline, NULL, step, arena))
+            return false;
+    return reserved_build(timeline, arena);
 }
 
 /* The half of the work that does not need the curves. */
@@ -442,8 +443,6 @@ bool timeline_like_step(struct timeline *timeline, const struct timeline *whole,
         timeline_begin_like(timeline, whole, trace);
     if (step < TIMELINE_LIVE_STEPS)
         return live_step(timeline, NULL, step, arena);
-    if (step == TIMELINE_LIVE_STEPS)
-        return peaks_build(timeline, NULL, arena);
     return reserved_build(timeline, arena) && buckets_build(timeline, NULL, arena) &&
            oldest_order(timeline, arena);
 }
@@ -456,8 +455,7 @@ bool timeline_some_step(struct timeline *timeline, const struct timeline *whole,
     }
     if (step < TIMELINE_LIVE_STEPS)
         return live_step(timeline, keep, step, arena);
-    return step == TIMELINE_LIVE_STEPS ? peaks_build(timeline, keep, arena)
-                                       : buckets_build(timeline, keep, arena);
+    return buckets_build(timeline, keep, arena);
 }
 
 /* The first place in by_lifetime, within a bucket, whose allocation was made at or after `birth`. O(log n). */

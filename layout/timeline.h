@@ -93,14 +93,14 @@ bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, 
 
 /* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step
  * 0 again. */
-enum { TIMELINE_LIVE_STEPS = 5, TIMELINE_STEPS = TIMELINE_LIVE_STEPS + 6 };
+enum { TIMELINE_LIVE_STEPS = 8, TIMELINE_STEPS = TIMELINE_LIVE_STEPS + 5 };
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena);
 
 /* Makes a timeline of the one device of `trace`, which has times, segment events and stacks of the device of
  * `whole` but other allocations, in steps like those above. It shares clock, call sites and colours with `whole`,
  * which must outlive it. All steps: O(events + allocations). False: no memory. */
-enum { TIMELINE_LIKE_STEPS = TIMELINE_LIVE_STEPS + 2 };
+enum { TIMELINE_LIKE_STEPS = TIMELINE_LIVE_STEPS + 1 };
 bool timeline_like_step(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
                         uint32_t step, struct arena *arena);
 
@@ -110,7 +110,7 @@ bool timeline_like_step(struct timeline *timeline, const struct timeline *whole,
  * `whole`, which must outlive it. A scene of it needs the bitmap as its `keep` too. Made in steps, from 0 on: the
  * page shows a frame between two. O(events + allocations). False: no memory.
  */
-enum { TIMELINE_SOME_STEPS = TIMELINE_LIVE_STEPS + 2 };
+enum { TIMELINE_SOME_STEPS = TIMELINE_LIVE_STEPS + 1 };
 bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                         uint32_t step, struct arena *arena);
 
