@@ -47,11 +47,6 @@ static struct meant meant_by(const struct timeline *timeline, struct extent exte
     return (struct meant){0, 0, 0, 0};
 }
 
-static bool is_meant(const struct timeline *timeline, const struct meant *meant, uint32_t allocation) {
-    uint32_t death = timeline->device->allocations.death[allocation];
-    return death >= meant->least_death && death <= meant->most_death;
-}
-
 static uint32_t kept(uint32_t *allocations, uint32_t count, const uint64_t *keep) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -76,15 +71,16 @@ bool extent_allocations(const struct timeline *timeline, struct extent extent, c
     if (extent.what == EXTENT_AT || extent.what == EXTENT_PEAK)
         return moment_allocations(timeline, extent_moment(timeline, extent), keep, arena, allocations,
                                   n_allocations);
-    struct meant meant = meant_by(timeline, clamped(timeline, extent));
+    const struct meant meant = meant_by(timeline, clamped(timeline, extent));
+    const uint32_t *death = timeline->device->allocations.death, span = meant.most_death - meant.least_death;
     uint32_t count = 0;
     for (uint32_t i = meant.from; i < meant.to; i++)
-        count += is_meant(timeline, &meant, i) && filter_keeps(keep, i);
+        count += death[i] - meant.least_death <= span && filter_keeps(keep, i);
     *allocations = arena_column(arena, count, sizeof **allocations);
     if (*allocations == NULL)
         return false;
     for (uint32_t i = meant.from; i < meant.to; i++)
-        if (is_meant(timeline, &meant, i) && filter_keeps(keep, i))
+        if (death[i] - meant.least_death <= span && filter_keeps(keep, i))
             (*allocations)[(*n_allocations)++] = i;
     return true;
 }

@@ -171,8 +171,9 @@ bool highlight_bits(const struct timeline *timeline, struct highlight highlight,
     if (!(through ? keys_through(&keys, highlight.key, scratch) : keys_init(&keys, scratch)))
         return false;
     uint32_t key = through ? 1 : keys.same != NULL ? keys.same[highlight.key] : highlight.key;
+    const uint32_t *of_stack = keys.of_stack, *stack = timeline->device->allocations.stack;
     for (uint32_t i = 0; i < timeline->device->allocations.count; i++)
-        if (key_of(&keys, i) == key)
+        if ((of_stack != NULL ? of_stack[stack[i]] : key_of(&keys, i)) == key)
             bits_add(bits, i);
     return true;
 }
