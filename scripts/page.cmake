@@ -158,7 +158,7 @@ endif()
 # Code that runs for every pixel, event or allocation during a drag is optimised for speed, the rest for size, because
 # every page contains it.
 set(wasm_fast ${shared_sources} ${page_sources})
-list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(groups|scene|scene_groups|segment_curve|timeline)\\.c|page_draw")
+list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(groups|scene|scene_groups|segment_curve|timeline)\\.c")
 # Runs only while the view rests, once for a page, or for a few words, so it is optimised for size.
 list(FILTER wasm_fast EXCLUDE REGEX "areas|band_names|map_raster|raster_(marks|lines)|base/(arena|format|hashed|ordered|text|units|words)\\.c|trace/(id_slots|own_code|redact|trace|payload_(format|open|pack.*))\\.c")
 set(wasm_flags --target=wasm32 ${wasm_language} -mbulk-memory -msimd128 -I${PROJECT_SOURCE_DIR})
