@@ -160,6 +160,7 @@ sums(slot: number, what: number, from: number, to: number, by: number): record_s
 sums_within(by: number, key: number): number;
 sums_row(slot: number, index: number): record_sums_row;
 group_name(by: number, key: number): record_text;
+spark_step(by: number, key: number, at_once: number): number;
 spark(by: number, key: number, width: number): number;
 siblings(allocation: number): record_siblings;
 pairs(a: number, b: number): number;

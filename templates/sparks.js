@@ -1,9 +1,12 @@
 // Small curves of each row's memory over the run.
 import { curveShape } from "./paint.js";
 import { floats } from "./session.js";
-import { FOCUS_KINDS, invalidate, LIST, perPage } from "./state.js";
+import { FOCUS_KINDS, invalidate, isLarge, LIST, perPage } from "./state.js";
 
 const SPARK_WIDTH = 56;
+
+/** So many allocations take some milliseconds. */
+const SPARKED_AT_ONCE = 500000;
 
 /** Curves that are known, and rows that wait for theirs. */
 const sparksOf = perPage(() => ({
@@ -12,21 +15,22 @@ const sparksOf = perPage(() => ({
     timer: 0,
 }));
 
-/** Finds one curve at a time, so that nothing has to wait for many. @param {Page} page */
+/** Finds one curve at a time, each in turns, so that nothing has to wait for many. @param {Page} page */
 function nextSpark(page) {
     const sparks = sparksOf(page);
+    const { c, module } = page.view;
     sparks.timer = 0;
     const [first] = sparks.waiting;
     if (!first) return invalidate(page, LIST);
     const [name, { by, id }] = first;
-    sparks.waiting.delete(name);
-    const place = page.view.c.spark(FOCUS_KINDS.indexOf(by), id, SPARK_WIDTH) >>> 0;
-    if (name === sparkName(page, { by, id }))
-        sparks.known.set(
-            name,
-            place ? floats(page.view.module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH),
-        );
+    const kind = FOCUS_KINDS.indexOf(by);
     sparks.timer = setTimeout(() => nextSpark(page));
+    if (name === sparkName(page, { by, id })) {
+        if (isLarge(page) && c.spark_step(kind, id, SPARKED_AT_ONCE) === 1) return;
+        const place = c.spark(kind, id, SPARK_WIDTH) >>> 0;
+        sparks.known.set(name, place ? floats(module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH));
+    }
+    sparks.waiting.delete(name);
 }
 
 /** @param {Page} page @param {Focus} focus */

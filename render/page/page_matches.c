@@ -19,11 +19,10 @@ f64 view_allocation_from(struct page_view *view, f64 event) {
 }
 
 static uint32_t found_between(const struct page_view *view, uint32_t from, uint32_t to) {
-    const uint64_t *found = view_found(view), *keep = view->filtered ? view->keep : NULL;
     uint32_t count = 0;
     for (uint32_t at = from; at < to;) {
         uint32_t n = 64 - at % 64 < to - at ? 64 - at % 64 : to - at;
-        uint64_t bits = (found[at / 64] & (keep == NULL ? ~UINT64_C(0) : keep[at / 64])) >> at % 64;
+        uint64_t bits = word_found(view, at / 64) >> at % 64;
         count += bits_count(n == 64 ? bits : bits & ((UINT64_C(1) << n) - 1));
         at += n;
     }
@@ -61,15 +60,14 @@ place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
 }
 
 i32 view_narrow(struct page_view *view, u32 on) {
-    const uint64_t *found = view_found(view);
     uint32_t n_words = view_allocations(view)->count / 64 + 1;
     view->is_narrow = false;
-    if (on == 0 || found == NULL)
+    if (on == 0 || view_found(view) == NULL)
         return PAYLOAD_OK;
     if (!ARENA_GROW(&view->arena, view->only, view->only_capacity, n_words))
         return PAYLOAD_NO_MEMORY;
     for (uint32_t i = 0; i < n_words; i++)
-        view->only[i] = found[i] & (view->filtered ? view->keep[i] : ~UINT64_C(0));
+        view->only[i] = word_found(view, i);
     view->is_narrow = true;
     return PAYLOAD_OK;
 }

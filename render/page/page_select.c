@@ -87,6 +87,7 @@ static void shown_changed(struct page_view *view) {
     scene_forget(&view->scene);
     view->laid = LAID_NOTHING;
     view_also_forget(view);
+    view_spark_forget(view);
 }
 
 i32 view_select(struct page_view *view, u32 slot) {
@@ -137,8 +138,15 @@ f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
     for (uint32_t tried = 0; tried < count; tried++) {
         at += step;
         at = at < 0 ? count - 1.0 : !(at < count) ? 0 : at; /* NaN becomes the first */
-        if (allocation_is_found(view, (uint32_t)at))
+        uint32_t i = (uint32_t)at;
+        if (allocation_is_found(view, i))
             return at;
+        if (word_found(view, i / 64) != 0)
+            continue;
+        /* The walk goes on behind the words without a match, of which there may be 50,000. */
+        uint32_t edge = step < 0 ? i & ~63u : (i | 63u) < count ? i | 63u : count - 1;
+        at = edge;
+        tried += edge > i ? edge - i : i - edge;
     }
     return -1;
 }
@@ -149,12 +157,12 @@ place view_matches(struct page_view *view) {
     uint64_t bytes = 0;
     if (view_found(view) == NULL)
         return FILL(view, found, 0, 0);
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        if (!allocation_is_found(view, i))
-            continue;
-        count++;
-        bytes += allocations->birth[i] <= peak && peak < allocations->death[i] ? allocations->size[i] : 0;
-    }
+    for (uint32_t word = 0; word <= allocations->count / 64; word++)
+        for (uint64_t bits = word_found(view, word); bits != 0; bits &= bits - 1) {
+            uint32_t i = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            count++;
+            bytes += allocations->birth[i] <= peak && peak < allocations->death[i] ? allocations->size[i] : 0;
+        }
     return FILL(view, found, count, (double)bytes);
 }
 
@@ -234,74 +242,103 @@ void view_light_off(struct page_view *view) {
 /* If there are more moments than this, several are summed as one, to bound the memory. */
 enum { SPARK_WIDTH_MAX = 4096, SPARK_MOMENTS_MAX = 1 << 20 };
 
-/* Sums the bytes of these allocations over `n` steps of the run; a column shows the highest of its steps. */
-static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64_t *change, uint32_t n,
-                      double *spark, uint32_t width) {
+static uint32_t spark_moments(const struct page_view *view) {
+    uint32_t n_moments = view_timeline(view)->n_moments;
+    return n_moments < SPARK_MOMENTS_MAX ? n_moments : SPARK_MOMENTS_MAX;
+}
+
+void view_spark_forget(struct page_view *view) {
+    arena_release(&view->sparking.arena);
+    view->sparking.change = NULL;
+}
+
+/* Finds the group's allocations. */
+static i32 spark_begin(struct page_view *view, struct highlight highlight) {
+    struct sparking *sparking = &view->sparking;
+    uint32_t n = spark_moments(view);
+    view_spark_forget(view);
+    if (!highlight_is_valid(&view->session->trace, highlight))
+        return PAYLOAD_BAD_VALUE;
+    sparking->by = highlight.by;
+    sparking->key = highlight.key;
+    sparking->next = 0;
+    sparking->bits = arena_bits(&sparking->arena, view_allocations(view)->count);
+    sparking->change = arena_zeros(&sparking->arena, n, sizeof *sparking->change);
+    if (sparking->bits != NULL && sparking->change != NULL &&
+        bits_of(view, highlight, sparking->bits, &sparking->arena))
+        return PAYLOAD_MORE;
+    view_spark_forget(view);
+    return PAYLOAD_NO_MEMORY;
+}
+
+i32 view_spark_step(struct page_view *view, u32 by, u32 key, u32 at_once) {
     const struct allocations *allocations = view_allocations(view);
-    uint64_t n_moments = view_timeline(view)->n_moments, live = 0;
-    bytes_zero(change, (size_t)n * sizeof *change);
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        if ((bits[i / 64] >> i % 64 & 1) == 0 || !allocation_is_kept(view, i))
+    struct sparking *sparking = &view->sparking;
+    if (sparking->change == NULL || sparking->by != by || sparking->key != key)
+        return spark_begin(view, (struct highlight){by, key});
+    /* Doubles hold the product of a moment and `n` exactly, and the rounded quotient lies in the step of the true one:
+     * that is at least 1 / n_moments away from the next step. A division of integers takes five times as long. */
+    const double n = spark_moments(view), n_moments = view_timeline(view)->n_moments;
+    uint32_t i = sparking->next, end = allocations->count - i > at_once ? i + at_once : allocations->count;
+    for (sparking->next = end; i < end; i++) {
+        if (!filter_keeps(sparking->bits, i) || !allocation_is_kept(view, i))
             continue;
-        change[allocations->birth[i] * (uint64_t)n / n_moments] += allocations->size[i];
+        sparking->change[(uint32_t)(allocations->birth[i] * n / n_moments)] += allocations->size[i];
         if (allocations->death[i] < n_moments)
-            change[allocations->death[i] * (uint64_t)n / n_moments] -= allocations->size[i];
+            sparking->change[(uint32_t)(allocations->death[i] * n / n_moments)] -= allocations->size[i];
     }
-    /* By column: a division for each step would take most of the time. If there are more columns than steps, a step
-     * fills several columns. */
+    return end < allocations->count ? PAYLOAD_MORE : PAYLOAD_OK;
+}
+
+/* Fills the columns, each with the highest of its steps. A division for each step would take most of the time. If there
+ * are more columns than steps, a step fills several columns. */
+static void spark_fill(struct page_view *view, uint32_t width) {
+    uint32_t n = spark_moments(view);
+    uint64_t live = 0;
     for (uint32_t x = 0, step = 0; x < width; x++) {
         uint64_t last = (((uint64_t)x + 1) * n - 1) / width, most = step > last ? live : 0;
         for (; step <= last; step++) {
-            live += change[step];
+            live += view->sparking.change[step];
             most = live > most ? live : most;
         }
-        spark[x] = (double)most;
+        view->spark[x] = (double)most;
     }
 }
 
 place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
-    uint32_t n_moments = view_timeline(view)->n_moments,
-             n = n_moments < SPARK_MOMENTS_MAX ? n_moments : SPARK_MOMENTS_MAX;
-    struct arena scratch;
-    struct highlight highlight = {by, key};
-    if (!highlight_is_valid(&view->session->trace, highlight) || width == 0 || width > SPARK_WIDTH_MAX ||
+    i32 code;
+    if (width == 0 || width > SPARK_WIDTH_MAX ||
         !ARENA_GROW(&view->arena, view->spark, view->spark_capacity, width))
         return 0;
-    arena_init(&scratch, view->arena.host, SIZE_MAX);
-    uint64_t *bits = arena_bits(&scratch, view_allocations(view)->count),
-             *change = arena_column(&scratch, n, sizeof *change);
-    bool done = bits != NULL && change != NULL && bits_of(view, highlight, bits, &scratch);
-    if (done)
-        spark_sum(view, bits, change, n, view->spark, width);
-    arena_release(&scratch);
-    return done ? (place)view->spark : 0;
+    while ((code = view_spark_step(view, by, key, UINT32_MAX)) == PAYLOAD_MORE) {
+    }
+    if (code != PAYLOAD_OK)
+        return 0;
+    spark_fill(view, width);
+    view_spark_forget(view);
+    return (place)view->spark;
 }
 
 /* ---- what one call site made ---- */
 
-/* Is one allocation before another in time? Those that began at the same moment are in the order of the stack. */
-static bool allocation_is_before(const struct allocations *allocations, uint32_t one, uint32_t other) {
-    return allocations->birth[one] != allocations->birth[other]
-               ? allocations->birth[one] < allocations->birth[other]
-               : one < other;
-}
-
+/* Allocations are in the order of their births. */
 place view_siblings(struct page_view *view, u32 allocation) {
     const struct allocations *allocations = view_allocations(view);
     const uint32_t *site = view_timeline(view)->site;
+    const uint32_t *stack = allocations->stack;
     uint32_t nth = 1, count = 0, previous = ALLOCATION_NONE, next = ALLOCATION_NONE;
     if (allocation >= allocations->count)
         return 0;
+    const uint32_t own = site[stack[allocation]];
     for (uint32_t i = 0; i < allocations->count; i++) {
-        if (site[allocations->stack[i]] != site[allocations->stack[allocation]])
+        if (site[stack[i]] != own)
             continue;
         count++;
-        if (allocation_is_before(allocations, i, allocation)) {
+        if (i < allocation) {
             nth++;
-            previous =
-                previous == ALLOCATION_NONE || allocation_is_before(allocations, previous, i) ? i : previous;
-        } else if (i != allocation) {
-            next = next == ALLOCATION_NONE || allocation_is_before(allocations, i, next) ? i : next;
+            previous = i;
+        } else if (i != allocation && next == ALLOCATION_NONE) {
+            next = i;
         }
     }
     return FILL(view, siblings, nth, count, previous == ALLOCATION_NONE ? -1.0 : (double)previous,

@@ -245,11 +245,17 @@ struct page_view {
     bool fitted;     /* the window had a vertical scale of its own */
     bool dense;      /* its bands were too thin to be told apart */
     /* what is laid out of the request, anew after each change of what is shown */
-    enum { LAID_NOTHING, LAID_BANDS, LAID_ALL } laid;
+    enum { LAID_NOTHING, LAID_BANDS, LAID_PARTED, LAID_ALL } laid;
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     struct areas areas;
     double *curve, *area_bytes, *lanes, *spark;
+    /* the curve of a group, step by step; `change` NULL: not yet begun */
+    struct sparking {
+        uint32_t by, key, next; /* next: the allocation to look at next */
+        uint64_t *bits, *change;
+        struct arena arena;
+    } sparking;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
     uint32_t *matches, n_matches; /* ids, in the requested order */
@@ -279,6 +285,9 @@ uint32_t session_layers(struct page_session *session, struct page_device *device
 
 /* Forgets which call sites the picture shows besides the list. */
 void view_also_forget(struct page_view *view);
+
+/* Forgets the curve that is being summed. */
+void view_spark_forget(struct page_view *view);
 
 /* The column that sums by an enum compare_by read. False: no memory. */
 bool session_column(struct page_session *session, struct page_device *device, uint32_t by,
@@ -345,6 +354,12 @@ static inline const uint64_t *view_found(const struct page_view *view) {
 /* Does the filter leave this allocation? */
 static inline bool allocation_is_kept(const struct page_view *view, uint32_t allocation) {
     return filter_keeps(view->filtered ? view->keep : NULL, allocation);
+}
+
+/* The matches that the list of the search shows, among the 64 allocations of a word of the bitmaps; a bit for each.
+ * There must be a search. */
+static inline uint64_t word_found(const struct page_view *view, uint32_t word) {
+    return view_found(view)[word] & (view->filtered ? view->keep[word] : ~UINT64_C(0));
 }
 
 /* Is it one of the matches that the list of the search shows? */

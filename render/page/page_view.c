@@ -26,6 +26,7 @@ static void view_forget(struct page_view *view) {
     view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
     view->held = (struct held){0};
     view_also_forget(view);
+    view_spark_forget(view);
 }
 
 static void view_show(struct page_view *view, uint32_t index) {
@@ -49,10 +50,10 @@ place view_new(place session_place, u32 device) {
         return 0;
     bytes_zero(view, sizeof *view);
     view->session = session;
-    struct arena *const arenas[] = {&view->arena,          &view->grouping,     &view->planting,
-                                    &view->pairing,        &view->holding,      &view->listing,
-                                    &view->looking,        &view->map.holding,  &view->map.laying,
-                                    &view->beside.holding, &view->beside.laying};
+    struct arena *const arenas[] = {&view->arena,          &view->grouping,      &view->planting,
+                                    &view->pairing,        &view->holding,       &view->listing,
+                                    &view->looking,        &view->map.holding,   &view->map.laying,
+                                    &view->beside.holding, &view->beside.laying, &view->sparking.arena};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
         arena_init(arenas[i], host, SIZE_MAX);
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
