@@ -149,6 +149,12 @@ function groupInRange(/** @type {Page} */ page, /** @type {Focus} */ group) {
     return text;
 }
 
+/** Finds out what the details say of the selected range. @param {Page} page */
+export function askDetail(page) {
+    const group = page.state.selected === null && page.state.focus === null ? null : pinnedGroup(page);
+    if (page.state.range && group && group.by !== "frame") groupInRange(page, group);
+}
+
 function groupText(/** @type {Page} */ page, /** @type {Focus} */ group, /** @type {number} */ moment) {
     const { state, view } = page;
     if (group.by === "frame") {

@@ -251,7 +251,10 @@ export class View {
     /** A text of the module; "" if it has none. @param {"map_refusal" | "replay_reason" | "peak_made"} name */
     sentence(name) {
         const call = /** @type {(handle: number) => number} */ (this.module[`view_${name}`]);
-        return call(this.handle) === 0 ? "" : this.session.decode(this.c[name]());
+        const place = call(this.handle);
+        if (place === 0) return "";
+        const { place: at, nbytes } = readRecord(this.module, RECORDS.text, place, name);
+        return this.session.decode({ place: at, nbytes });
     }
 
     /** The colour of a call site as a CSS background. @param {number} site @param {boolean} dark */

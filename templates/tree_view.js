@@ -103,9 +103,11 @@ function addNode(/** @type {Tree} */ tree, /** @type {number} */ index, /** @typ
     if (tree.met || tree.open.has(index)) addChildren(tree, index, level + 1);
 }
 
-/** Marks the nodes whose text has the words, and all nodes above them. @param {Tree} tree @param {number} count */
-function search(tree, count) {
+/** Marks the nodes whose text has the words, and all nodes above them. @param {Tree} tree */
+function search(tree) {
+    const { count } = tree;
     const wanted = tree.words.value.trim().toLowerCase();
+    tree.searched = tree.words.value;
     tree.met = wanted && count <= SEARCHED_MOST ? new Uint8Array(count) : null;
     if (!tree.met) return;
     // A frame can be in many nodes.
@@ -189,7 +191,7 @@ function plant(tree, question, direction) {
     tree.nodes = [];
     tree.own = planted.count + 1;
     const before = tree.against ? (tree.state.marks[0]?.event ?? null) : null;
-    return askTree(tree.view, question, direction, before, tree.state.treeFrom);
+    tree.count = askTree(tree.view, question, direction, before, tree.state.treeFrom);
 }
 
 /** Plants the tree again if a script has planted another one. @param {Tree} tree */
@@ -219,11 +221,15 @@ function draw(/** @type {Tree} */ tree) {
     const { device, treeDirection, treeFrom, treeDepth, treeChange } = tree.state;
     const of = [device, question, treeDirection, treeFrom, tree.kept.version, before, treeDepth, treeChange];
     const now = JSON.stringify([...of, isDark(tree.page)]);
-    if (tree.asked !== now) {
+    const isOther = tree.asked !== now;
+    if (isOther) {
         tree.asked = now;
         tree.deepest = 1;
-        const over = callersAbove(tree, question);
-        search(tree, plant(tree, question, tree.state.treeDirection));
+        tree.over = callersAbove(tree, question);
+        plant(tree, question, tree.state.treeDirection);
+    } else keepTree(tree);
+    if (isOther || tree.searched !== tree.words.value) {
+        search(tree);
         tree.open = new Set();
         tree.opened = new Set();
         // The way down to where the memory divides is open at first.
@@ -234,10 +240,9 @@ function draw(/** @type {Tree} */ tree) {
             if (node(tree, at).bytes < node(tree, 0).bytes * 0.3) break;
         }
         renew(tree);
-        drawIcicle(tree, over);
+        drawIcicle(tree, tree.over);
         tree.list.restart();
     }
-    keepTree(tree);
     const { bytes, count } = node(tree, 0);
     const at = "at" in question ? Number(question.at) : null;
     const moment = at === tree.view.facts.peak_event ? "At the peak" : "At the marked moment";
@@ -315,8 +320,14 @@ function makeTree(page, box, use) {
         ...{ title, total, press, changes, words, depth, levels, only, here, back, icicle, scroll },
         list: new VirtualList(scroll, body, { make: makeRow, fill, choose, redraw: () => invalidate(page, LIST) }),
         asked: "",
+        /** The words that were searched last. */
+        searched: "",
+        /** The number of nodes. */
+        count: 0,
         /** @type {record_node[]} */
         nodes: [],
+        /** Boxes above the tree's: callers of its first frame. @type {import("./tree_icicle.js").IcicleBox[]} */
+        over: [],
         /** @type {Set<number>} */
         open: new Set(),
         /** @type {Set<number>} */
@@ -341,10 +352,7 @@ export function createTree(/** @type {Page} */ page, /** @type {HTMLElement} */ 
     const tree = makeTree(page, box, {
         fill: (line, index) => fillLine(tree, line, tree.rows[index]),
         choose: (index) => choose(tree, tree.rows[index]),
-        search: () => {
-            tree.asked = "";
-            invalidate(page, LIST);
-        },
+        search: () => invalidate(page, LIST),
     });
     foldByArrows(tree.scroll, () => {
         const row = tree.rows[tree.list.active];

@@ -176,13 +176,19 @@ static i32 bands_lay_out(struct page_view *view) {
     return PAYLOAD_MORE;
 }
 
-static i32 groups_lay_out(struct page_view *view) {
+/* Sums bands into areas, or finds out whether they can be told apart. */
+static i32 bands_part(struct page_view *view) {
     struct raster_style style = style_asked(view);
-    uint32_t flags = small_of(view->request.flags);
     if (style.areas != NULL && !areas_asked(view))
         return PAYLOAD_NO_MEMORY;
-    view->dense = dense_find(view, &style, flags);
-    if (view->dense && (flags & DRAW_GROUPED) != 0 && !scene_group_sites(&view->scene, style.lit))
+    view->dense = dense_find(view, &style, small_of(view->request.flags));
+    view->laid = LAID_PARTED;
+    return PAYLOAD_MORE;
+}
+
+static i32 groups_lay_out(struct page_view *view) {
+    if (view->dense && (small_of(view->request.flags) & DRAW_GROUPED) != 0 &&
+        !scene_group_sites(&view->scene, style_asked(view).lit))
         return PAYLOAD_NO_MEMORY;
     view->laid = LAID_ALL;
     return PAYLOAD_OK;
@@ -195,7 +201,8 @@ i32 view_lay_out(struct page_view *view) {
     }
     switch (view->laid) {
     case LAID_NOTHING: return bands_lay_out(view);
-    case LAID_BANDS: return groups_lay_out(view);
+    case LAID_BANDS: return bands_part(view);
+    case LAID_PARTED: return groups_lay_out(view);
     case LAID_ALL: break;
     }
     return PAYLOAD_OK;
