@@ -2,7 +2,7 @@
 import { COLORING_TITLES } from "./api.js";
 import { fitOpening, setDevice, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
-import { drawDetail, startDetails } from "./details.js";
+import { askDetail, drawDetail, startDetails } from "./details.js";
 import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
 import { ALL, drawDrawn, drawHeader, openTrust, uiOf } from "./header.js";
@@ -112,7 +112,11 @@ function* draw(page, parts) {
     }
     if (parts & (MAP | AXES | OVERLAY)) drawMap(page, !(parts & (MAP | AXES)));
     yield;
-    if (parts & DETAIL) drawDetail(page);
+    if (parts & DETAIL) {
+        askDetail(page);
+        yield;
+        drawDetail(page);
+    }
     yield;
     // Who needs categories, which are found before the findings, in turns.
     if (parts & LIST && !(page.opening && state.tab === "who")) drawSide(page);

@@ -3,7 +3,10 @@
 import { COLORING_TITLES } from "./api.js";
 import { View } from "./session.js";
 import { element, formatDuration, formatEvent } from "./text.js";
-import { AT_ONCE, nextTurn, STEPS_MS } from "./turns.js";
+import { AT_ONCE, nextTurn } from "./turns.js";
+
+/** After so many milliseconds of a drawing the browser gets a turn: the next step may take ten times as long. */
+const DRAWN_MS = 4;
 
 /** Parts of the page that may need to be drawn again. */
 export const STACK = 1;
@@ -171,6 +174,10 @@ const SHOWN_BY = {
     misread: HEADER,
 };
 
+/** Fields that change along with the module's view: a drawing cannot go on with the old ones.
+ * @type {Set<keyof PageState>} */
+const OF_VIEW = new Set(["device", "all", "search", "only", "filter", "filtered"]);
+
 /** The filter's results, which are empty at first. */
 const newKept = () => ({
     active: false,
@@ -245,8 +252,12 @@ const frameOf = perPage(() => ({
     /** The drawing that has begun, and its parts. @type {Drawing | null} */
     begun: null,
     begunParts: 0,
+    /** What it draws of fields that have changed since. @type {Partial<PageState>} */
+    before: {},
     /** Is it a picture apart from the page? */
     apart: false,
+    /** Does somebody wait for all of it: for a picture, or for the first drawing? */
+    awaited: false,
     /** Resolves when the drawing that is done in turns is done, or another one has taken its place. */
     turns: Promise.resolve(),
     /** Is one of its steps being done? */
@@ -275,18 +286,35 @@ function beginDrawing(page) {
     frame.parts = frame.request = 0;
 }
 
-/** Does the next step of the drawing that has begun. @param {Page} page */
+/** Does something while the page has other values of some fields.
+ * @template T @param {Page} page @param {Partial<PageState>} fields @param {() => T} act */
+function withFields({ state }, fields, act) {
+    const now = Object.fromEntries(Object.entries(state).filter(([name]) => name in fields));
+    Object.assign(state, fields);
+    try {
+        return act();
+    } finally {
+        Object.assign(state, now);
+    }
+}
+
+/** Does the next step of the drawing that has begun, of the state in which it began. @param {Page} page */
 function drawStep(page) {
     const frame = frameOf(page);
     /** @type {boolean | undefined} */
     let done = true;
     frame.busy = true;
     try {
-        done = frame.begun?.next().done;
+        done = withFields(page, frame.before, () => frame.begun?.next().done);
     } finally {
         frame.busy = false;
-        if (done) Object.assign(frame, { begun: null, begunParts: 0, apart: false });
+        if (done) forgetDrawing(page);
     }
+}
+
+/** Forgets the drawing that has begun. @param {Page} page */
+function forgetDrawing(page) {
+    Object.assign(frameOf(page), { begun: null, begunParts: 0, before: {}, apart: false, awaited: false });
 }
 
 /** Does what is left of the drawing that has begun. @param {Page} page */
@@ -327,7 +355,11 @@ function drawInTurns(page, most) {
 }
 
 /** Draws all for the first time, with a turn of the browser after each step. @param {Page} page */
-export const drawFirst = (page) => drawInTurns(page, 0);
+export function drawFirst(page) {
+    const done = drawInTurns(page, 0);
+    frameOf(page).awaited = frameOf(page).begun !== null;
+    return done;
+}
 
 /** Is the recording so large that a drawing is done in turns? @param {Page} page */
 export const isLarge = ({ view }) => view.facts.allocations > AT_ONCE;
@@ -336,14 +368,13 @@ export const isLarge = ({ view }) => view.facts.allocations > AT_ONCE;
 export async function drawn(page) {
     const frame = frameOf(page);
     while (isLarge(page) && (frame.begun || frame.parts))
-        await (frame.begun ? frame.turns : drawInTurns(page, STEPS_MS));
+        await (frame.begun ? frame.turns : drawInTurns(page, DRAWN_MS));
     flush(page);
 }
 
 /**
  * Draws a picture apart from the page with the view that the page shows: as the state is now, after what is out of
- * date is drawn; at once or, if the recording is large, in turns. Other drawings wait, and a change of the state ends
- * it first.
+ * date is drawn; at once or, if the recording is large, in turns. Other drawings wait.
  * @template T
  * @param {Page} page
  * @param {Generator<undefined, T>} steps the last ones leave the view as it was
@@ -351,11 +382,11 @@ export async function drawn(page) {
  */
 export function drawApart(page, steps) {
     const frame = frameOf(page);
-    const { begun, parts } = frame;
+    const { begun, before, parts } = frame;
     return new Promise((resolve, reject) => {
         frame.begun = (function* () {
             try {
-                if (begun) yield* begun;
+                while (begun && !withFields(page, before, () => begun.next()).done) yield;
                 if (parts) yield* frame.draw(parts);
                 resolve(yield* steps);
             } catch (error) {
@@ -363,8 +394,8 @@ export function drawApart(page, steps) {
             }
         })();
         cancelAnimationFrame(frame.request);
-        Object.assign(frame, { parts: 0, request: 0, begunParts: EVERYTHING, apart: true });
-        if (isLarge(page)) frame.turns = goOn(page, STEPS_MS);
+        Object.assign(frame, { parts: 0, request: 0, begunParts: EVERYTHING, before: {}, apart: true, awaited: true });
+        if (isLarge(page)) frame.turns = goOn(page, DRAWN_MS);
         else endDrawing(page);
     });
 }
@@ -374,12 +405,14 @@ export function endApart(page) {
     if (frameOf(page).apart) endDrawing(page);
 }
 
-function drawFrame(/** @type {Page} */ page) {
+async function drawFrame(/** @type {Page} */ page) {
     const frame = frameOf(page);
     frame.request = 0;
+    // In the frame itself the browser lays out what the last drawing has changed; the pointer's marks take little.
+    if (isLarge(page) && frame.parts !== OVERLAY) await nextTurn();
     if (frame.begun) return; // these parts follow when it is done
-    if (isLarge(page)) void drawInTurns(page, STEPS_MS);
-    else flush(page);
+    if (!isLarge(page)) flush(page);
+    else if (frame.parts) await drawInTurns(page, DRAWN_MS);
 }
 
 /** Requests a drawing of some parts with the next frame. @param {Page} page @param {number} parts */
@@ -387,6 +420,19 @@ export function invalidate(page, parts) {
     const frame = frameOf(page);
     frame.parts |= parts;
     if (frame.request === 0) frame.request = requestAnimationFrame(() => drawFrame(page));
+}
+
+/** Prepares a drawing that has begun for the change of a field: it goes on in turns with the old value. Where the view
+ * changes too, all is drawn anew instead. @param {Page} page @param {keyof PageState} name */
+function leaveDrawing(page, name) {
+    const frame = frameOf(page);
+    if (!frame.begun || frame.busy) return;
+    if (!OF_VIEW.has(name)) frame.before = { [name]: page.state[name], ...frame.before };
+    else if (frame.awaited) endDrawing(page);
+    else {
+        forgetDrawing(page);
+        frame.parts = EVERYTHING;
+    }
 }
 
 /** The only way to change the state: parts that show a changed field are drawn with the next frame.
@@ -399,8 +445,7 @@ export function change(page, fields) {
     let parts = 0;
     for (const [name, value] of /** @type {[keyof PageState, unknown][]} */ (Object.entries(fields))) {
         if (state[name] === value) continue;
-        // A drawing that has begun is of the state before this change.
-        if (SHOWN_BY[name] && !parts) endDrawing(page);
+        if (SHOWN_BY[name]) leaveDrawing(page, name);
         parts |= SHOWN_BY[name] ?? 0;
         /** @type {Record<string, unknown>} */ (state)[name] = value;
     }

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { before, describe, test } from "node:test";
 
-import { folder, openContext, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, folder, openContext, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -82,6 +82,48 @@ describe("in turns", { skip }, () => {
         assert.equal(seen.between[0], seen.alone[0], "the old picture stays until the new one is ready");
         for (const one of seen.between) assert.ok(seen.alone.includes(one), "the stack of one window over the axis of another");
         assert.equal(seen.last, seen.alone[2]);
+    });
+
+    onPage("a change in the middle of a drawing leaves the page as it is, and the drawing goes on with what it began", async (page) => {
+        const seen = await page.evaluate(async (windows) => {
+            const { strata, look, turn, slowly, quickly } = /** @type {any} */ (window);
+            const alone = [];
+            for (const one of [...windows, windows[0]]) {
+                await strata.setView(one);
+                alone.push(look());
+            }
+            slowly();
+            /** What is seen before and after a change in the middle of a drawing of the second window, and until all is drawn. */
+            const disturb = async (/** @type {object} */ wanted) => {
+                await strata.setView({ ...windows[0], filter: {} });
+                const first = strata.setView(windows[1]);
+                for (let i = 0; i < 3; i++) await turn();
+                const before = look();
+                const second = strata.setView(wanted);
+                const after = look();
+                const later = [];
+                let ready = false;
+                void second.then(() => (ready = true));
+                for (; !ready; await turn()) later.push(look());
+                await first;
+                return { before, after, later, last: look() };
+            };
+            const moved = await disturb(windows[2]);
+            const filtered = await disturb({ filter: { words: "size:>1M" } });
+            const { from, to } = strata.view();
+            quickly();
+            await strata.setView(windows[1]);
+            return { alone, moved, filtered, from, to, whole: look() };
+        }, windows);
+        for (const { before, after } of [seen.moved, seen.filtered]) {
+            assert.equal(before, seen.alone[0], "the drawing is still going on");
+            assert.equal(after, seen.alone[0], "the change does not end it");
+        }
+        assert.ok(seen.moved.later.includes(seen.alone[1]), "the drawing that had begun is seen");
+        assert.equal(seen.moved.last, seen.alone[2]);
+        assert.deepEqual([seen.from, seen.to], [windows[1].from, windows[1].to]);
+        assert.equal(seen.filtered.last, seen.whole);
+        assert.ok(!seen.alone.includes(seen.whole), "the filter shows");
     });
 
     onPage("who waits for a drawing does not hurry another one that took its place", async (page) => {
@@ -269,6 +311,58 @@ describe("in turns", { skip }, () => {
         assert.equal(opens("--color-by", "category"), false);
         assert.equal(opens("--max-html-size", "500K"), false);
         assert.equal(/<data /.test(readFileSync(writePage(path.join(samples, "oom.pickle")), "latin1")), false);
+    });
+
+    test("the curve of a group is the same in many steps as in one", async () => {
+        const context = await openContext();
+        try {
+            const page = await context.newPage();
+            // Notes the module's calls, and the view that they are about.
+            await page.addInitScript(() => {
+                const { instantiate } = WebAssembly;
+                WebAssembly.instantiate = /** @type {any} */ (async (/** @type {[any]} */ ...source) => {
+                    const made = /** @type {any} */ (await instantiate(...source));
+                    const exports = { ...made.instance?.exports };
+                    const { view_facts: facts } = exports;
+                    if (!facts) return made;
+                    exports.view_facts = (/** @type {number} */ view) => (Object.assign(window, { exports, view }), facts(view));
+                    return { instance: { exports } };
+                });
+            });
+            await page.goto(`file://${writePage(path.join(samples, "train.pickle"))}`);
+            await page.evaluate("strata.ready");
+            const curves = await page.evaluate(() => {
+                const { exports, view } = /** @type {any} */ (window);
+                const curve = (/** @type {number[]} */ ...group) => [...new Float64Array(exports.memory.buffer, exports.view_spark(view, ...group, 56) >>> 0, 56)];
+                const steps = (/** @type {number} */ atOnce, /** @type {number[]} */ ...group) => {
+                    let count = 1;
+                    while (exports.view_spark_step(view, ...group, atOnce) === 1) count++;
+                    return count;
+                };
+                // All of a stream, and one category.
+                return [[4, 0], [3, 1]].map(([by, key]) => {
+                    const once = curve(by, key);
+                    const counts = [1, 7, 100_000].map((atOnce) => {
+                        const count = steps(atOnce, by, key);
+                        return [count, JSON.stringify(curve(by, key)) === JSON.stringify(once)];
+                    });
+                    // Another group in between takes its place.
+                    exports.view_spark_step(view, by, key, 7);
+                    exports.view_spark_step(view, by, key, 7);
+                    const other = exports.view_spark_step(view, 5, 1, 7);
+                    return { most: Math.max(...once), counts, other, again: JSON.stringify(curve(by, key)) === JSON.stringify(once) };
+                });
+            });
+            const allocations = /** @type {number} */ (await page.evaluate(`${ALL}.length`));
+            for (const { most, counts, other, again } of curves) {
+                assert.ok(most > 0);
+                assert.deepEqual(counts, [1, 7, 100_000].map((atOnce) => [1 + Math.ceil(allocations / atOnce), true]));
+                assert.equal(other, 1);
+                assert.ok(again);
+            }
+        } finally {
+            await context.close();
+        }
     });
 
     test("the search for names on bands takes several turns", async () => {
