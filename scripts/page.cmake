@@ -166,7 +166,7 @@ set(wasm_objects)
 foreach(source ${shared_sources} ${page_sources})
     set(object ${CMAKE_BINARY_DIR}/wasm/${source}.o)
     set(level -Oz)
-    if(source MATCHES "layout/scene_groups.c|compare/site_parts.c|base/sort.c") # -O3 is no faster here, and larger
+    if(source MATCHES "layout/scene_groups.c|compare/site_parts.c|base/sort.c|raster/raster.c") # -O3 is no faster here, and larger
         set(level -O2)
     elseif(source MATCHES "trace/payload_read.c|layout/timeline.c") # tables, once (allocations have a file of their own); curves: as fast
         set(level -Os)
