@@ -11,13 +11,29 @@ static uint32_t mark_moment(const struct timeline *timeline, int64_t time_us) {
                   timeline_start_us(timeline, i) < 0 || (uint64_t)timeline_start_us(timeline, i) < since);
 }
 
+static bool is_mark(const struct mark_walk *walk, const struct timeline *timeline, uint32_t i) {
+    const struct annotation *annotation = &timeline->trace->annotations[i];
+    return (!walk->own || annotation->device == timeline->device->ordinal) &&
+           text_begins(trace_text(timeline->trace, annotation->name), walk->word);
+}
+
+static bool marks_are_own(struct mark_walk *walk, const struct timeline *timeline) {
+    uint32_t i = 0;
+    walk->own = true;
+    while (i < timeline->trace->n_annotations && !is_mark(walk, timeline, i))
+        i++;
+    return i < timeline->trace->n_annotations;
+}
+
 bool marks_next(struct mark_walk *walk, const struct timeline *timeline) {
     const struct trace *trace = timeline->trace;
     if (!timeline_timed(timeline))
         return false;
+    if (walk->next == 0)
+        walk->own = marks_are_own(walk, timeline);
     for (; walk->next < trace->n_annotations; walk->next++) {
         const struct annotation *annotation = &trace->annotations[walk->next];
-        if (!text_begins(trace_text(trace, annotation->name), walk->word))
+        if (!is_mark(walk, timeline, walk->next))
             continue;
         uint32_t moment = mark_moment(timeline, annotation->time_us);
         walk->moment = moment > walk->moment ? moment : walk->moment;

@@ -9,6 +9,7 @@
 struct mark_walk {
     const char *word; /* beginning of the names */
     uint32_t next;    /* next annotation to look at */
+    bool own;         /* the device has such annotations of its own, so those of others do not count */
 
     /* the annotation found */
     uint32_t annotation;
@@ -16,8 +17,9 @@ struct mark_walk {
     enum annotation_stage stage;
 };
 
-/* Moves to the next annotation, of any device: a step noted by one device is a step of all. False: there is none,
- * or the file has no times. O(log n). */
+/* Moves to the next annotation. A step noted by one device alone is a step of all; where each device notes its own, as
+ * with one thread for each, only those of this device count. False: there is none, or the file has no times.
+ * O(log n), and O(annotations) for the first. */
 bool marks_next(struct mark_walk *walk, const struct timeline *timeline);
 
 /* The number at the beginning of a text, at most 15 digits; 0: none. */

@@ -232,6 +232,31 @@ static void test_marks(void **state) {
     recording_close(recording);
 }
 
+/* Two devices, each driven by a thread of its own that notes its steps. Steps that only one device notes are steps of
+ * the other too. */
+static void test_marks_of_another_device(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    for (uint32_t i = 0; i < 6; i++) {
+        recording_annotation(recording, 3 + i, "ProfilerStep#1", ANNOTATION_START);
+        recording->annotations[i].device =
+            i % 2 == 0 ? recording->device.ordinal : recording->device.ordinal + 1;
+    }
+    recording_settle(recording, 20);
+    struct mark_walk walk = {.word = "ProfilerStep#"};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(marks_next(&walk, &recording->timeline));
+        assert_int_equal(walk.moment, 4 + 2 * i);
+    }
+    assert_false(marks_next(&walk, &recording->timeline));
+    recording->device.ordinal += 2;
+    walk = (struct mark_walk){.word = "ProfilerStep#"};
+    for (uint32_t i = 0; i < 6; i++)
+        assert_true(marks_next(&walk, &recording->timeline));
+    assert_false(marks_next(&walk, &recording->timeline));
+    recording_close(recording);
+}
+
 /* ---- bits of frames, keys of stacks ---- */
 
 static void test_bits_of_frames(void **state) {
@@ -327,6 +352,7 @@ int main(void) {
         cmocka_unit_test(test_no_turns),
         cmocka_unit_test(test_spans),
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks_of_another_device),
         cmocka_unit_test(test_bits_of_frames),
         cmocka_unit_test(test_inner_keys),
         cmocka_unit_test(test_sets_of_sizes),
