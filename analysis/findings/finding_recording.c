@@ -3,7 +3,6 @@
  */
 #include "analysis/findings/finder.h"
 #include "analysis/findings/log_oom.h"
-#include "analysis/findings/oom.h"
 #include "layout/site.h"
 
 enum { OOM_OBSERVED, OOM_COUNTED };
@@ -112,9 +111,6 @@ void finding_out_of_memory_detail(struct telling *telling) {
     if (finding->figure[2] >= finding->bytes && finding->figure[2] != 0)
         TELL(telling, ", %b reserved", finding->figure[2]);
     tell(telling, ".");
-    const struct oom_event last = {.size = finding->figure[0], .device_free = finding->figure[1]};
-    if (oom_had_room(telling->verdicts->timeline->trace, &last))
-        tell(telling, " More was free than requested: a limit of the process, or the driver, refused it.");
     tell_last_of(telling);
 }
 
