@@ -444,9 +444,7 @@ void finding_leak_detail(struct telling *telling) {
     else
         tell(telling, "none of it at the peak.");
     if (finding->variant == LEAK_OF_GRAPH) {
-        tell(telling,
-             " Loading looks the same, and so does one graph over several layers or turns before its "
-             "backward: these are no leaks.");
+        tell(telling, " Loading and one graph over several layers or turns look the same, and are no leaks.");
         return;
     }
     tell_saving(telling, "Without it:");
