@@ -131,7 +131,7 @@ release_group: [ "event", "count", "bytes", "taken_bytes", "cause", "out_of_memo
 band: [ "bytes", "birth", "death", "stack", "stream", "pool", "expandable",
 "address_high", "address_low", ],
 step: [ "from", "to",
-"peak_event", "begin_bytes", "peak_bytes", "end_bytes", "name", ],
+"peak_event", "begin_bytes", "peak_bytes", "end_bytes", "number", ],
 part: [ "from", "to", "kind", "step",
 ],
 finding: [ "site", "stack", "per_bytes", "per_n", "bytes", "count", "saves_peak_bytes",

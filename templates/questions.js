@@ -228,8 +228,7 @@ export function once(ask) {
 export const askSteps = once((view) =>
     Array.from({ length: view.c.steps() }, (_, i) => {
         const step = view.c.step(i);
-        const name = view.session.string(step.name);
-        return { ...step, name: /#(\d+)$/.exec(name)?.[0] ?? `#${i}` };
+        return { ...step, name: `#${step.number}` };
     }),
 );
 

@@ -51,7 +51,7 @@ place view_step(struct page_view *view, u32 index) {
     const struct span *span = &verdicts->steps.span[index];
     return FILL(view, step, (double)span->from_moment - 1, (double)span->to_moment,
                 (double)span->peak_moment - 1, (double)span->begin_bytes, (double)span->peak_bytes,
-                (double)span->end_bytes, span->name);
+                (double)span->end_bytes, (double)turns_number(&verdicts->turns, span->step));
 }
 
 /* Annotations are left to their own lane. */

@@ -147,4 +147,14 @@ describe("planted faults", { skip }, () => {
             run("python3", path.join(here, "twins.py"), fault, file, "steps=6");
             await checkFile(file);
         });
+
+    // A full buffer has lost the first steps, so the first one that is left is not number 0.
+    test("a leak in the later steps", async () => {
+        const file = path.join(folder, "later.pickle");
+        run("python3", path.join(here, "twins.py"), "leak", file, "steps=6");
+        const cut = "import pickle, sys; a = pickle.load(open(sys.argv[1], 'rb')); t = a['device_traces'][0]; del t[: len(t) // 3]; pickle.dump(a, open(sys.argv[1], 'wb'))";
+        run("python3", "-c", cut, file);
+        assert.notEqual(report(file).devices[0].steps[0].name, "ProfilerStep#0");
+        await checkFile(file);
+    });
 });
