@@ -146,20 +146,6 @@ class Words(unittest.TestCase):
         # Reserved were 1900 MiB, and the segment of 300 MiB was refused.
         self.assertEqual(run.plans[0]["budget"]["at_most_bytes"], 2200 * MIB - 1)
 
-    def test_loading_is_no_leak(self):
-        """One line makes weights until memory runs out, and nothing is freed. If each round also frees as much as it
-        keeps, it is a loop that leaks."""
-        for kept, severity in ((19, "info"), (17, "high")):
-            run = Run(2 * GIB)
-            for _ in range(kept):
-                run.make(1, 100 * MIB)
-                if severity == "high":
-                    run.drop([run.make(2, 100 * MIB)])
-            device, text = run.fail(400 * MIB)
-            leaks = [finding for finding in device["findings"] if finding["kind"] == "leak"]
-            self.assertEqual([finding["severity"] for finding in leaks], [severity])
-            self.assertEqual("let go of what each turn keeps" in text, severity == "high")
-
     def test_what_is_lacking_names_the_budget(self):
         """The process had reserved 1.76 GiB and could have had 248 MiB more: two figures of what is short."""
         run = Run(2 * GIB)

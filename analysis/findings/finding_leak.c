@@ -330,10 +330,10 @@ static struct finding leak_of(struct finder *finder, const struct sort_row *rows
     return finding;
 }
 
-/* Do the keys keep nearly all bytes made, as loading does, or more than half of them by many lines, as a graph does? */
+/* Do the keys keep more than half of all the bytes made? */
 static bool keeps_everything(const struct finder *finder, const struct sort_row *rows, uint32_t count) {
     uint64_t all = 0, kept = 0;
-    if (finder->verdicts->turns.source != TURNS_REPETITION || count == 0)
+    if (finder->verdicts->turns.source != TURNS_REPETITION || count < GRAPH_KEYS)
         return false;
     for (uint32_t i = finder->allocations->preexisting; i < finder->allocations->count; i++)
         all += finder->allocations->size[i];
@@ -341,7 +341,7 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++)
             kept +=
                 finder_keeps(finder, finder->order[at]) ? finder->allocations->size[finder->order[at]] : 0;
-    return kept > all / 2 && (count >= GRAPH_KEYS || all - kept <= all / 10);
+    return kept > all / 2;
 }
 
 /* Memory that a leak keeps is no activation, though a forward made it and it outlives the forward. */
@@ -444,7 +444,8 @@ void finding_leak_detail(struct telling *telling) {
     else
         tell(telling, "none of it at the peak.");
     if (finding->variant == LEAK_OF_GRAPH) {
-        tell(telling, " Loading and one graph over several layers or turns look the same, and are no leaks.");
+        tell(telling, " One graph over several layers or turns looks the same before its backward. If these "
+                      "turns are layers, this is not a leak.");
         return;
     }
     tell_saving(telling, "Without it:");
