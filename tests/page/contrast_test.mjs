@@ -23,12 +23,16 @@ function plainColors() {
     const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, 0, width, height);
     const words = new Uint32Array(data.buffer);
     /** @type {Map<number, number>} */ const counts = new Map();
-    for (let y = 2; y < height - 2; y++)
-        for (let x = 2; x < width - 2; x++) {
+    // For each column: how many successive rows, up to this one, have five pixels of the colour `above[x]` that end in it.
+    const rows = new Uint32Array(width);
+    const above = new Uint32Array(width);
+    for (let y = 0; y < height; y++)
+        for (let x = 0, run = 0; x < width; x++) {
             const color = words[y * width + x];
-            let plain = true;
-            for (let dy = -2; plain && dy <= 2; dy++) for (let dx = -2; plain && dx <= 2; dx++) plain = words[(y + dy) * width + x + dx] === color;
-            if (plain) counts.set(color, (counts.get(color) ?? 0) + 1);
+            run = x > 0 && words[y * width + x - 1] === color ? run + 1 : 1;
+            rows[x] = run < 5 ? 0 : above[x] === color ? rows[x] + 1 : 1;
+            above[x] = color;
+            if (rows[x] >= 5) counts.set(color, (counts.get(color) ?? 0) + 1);
         }
     const rgb = (/** @type {number} */ word) => [word & 255, (word >> 8) & 255, (word >> 16) & 255];
     const ground = (getComputedStyle(document.body).backgroundColor.match(/\d+/g) ?? []).slice(0, 3).map(Number);
