@@ -15,6 +15,7 @@
 
 import collections
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -266,13 +267,20 @@ RECORDED = ("buckets", "sharded", "adversary")  # judged from their first event 
 REASONS = {"average": "copy", "pool": "private_pool", "buckets": "older"}  # reasons for memory that stays "other"
 
 
+@functools.lru_cache(1)
+def played_once(case, script):
+    """The played program and its labels, for all cuts of it; cuts() yields those one after the other."""
+    played = peak_twins.play(case, True, SCRIPTS[script])
+    return played, played.world.labels()
+
+
 class Cut:
     """Checks one cut front; returns the right, the wrong and the unnamed bytes, and the problems."""
 
     def __init__(self, case, name, script="whole"):
         self.case, self.problems = case, []
-        played = peak_twins.play(case, True, SCRIPTS[script])
-        at, labels, truth = played.program.marks.get(name, 0), played.world.labels(), collections.Counter()
+        played, labels = played_once(case, script)
+        at, truth = played.program.marks.get(name, 0), collections.Counter()
         device = device_of(peak_twins.cut(played.snapshot, at))
         peak = device["peak_event"] + at
         for each in played.world.allocations:
@@ -322,7 +330,7 @@ def main(arguments):
     whole_table = arguments == ["all"]
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         judged = list(pool.map(Judged, chosen(whole_table), chunksize=4))
-        cut = list(pool.map(Cut, *zip(*cuts(({}, *SHAPES) if whole_table else ({},)))))
+        cut = list(pool.map(Cut, *zip(*cuts(({}, *SHAPES) if whole_table else ({},))), chunksize=len(CUTS)))
     table(judged)
     row = sum((each.row for each in cut), collections.Counter())
     print(f"cut fronts: {row['named']} of {row['cuts']}; {100 * row['right'] / row['bytes']:.1f} % of the bytes right, "

@@ -32,7 +32,7 @@ class Recording:
             return
         self.seen[device] += 1
         self.traces[device].append(entry(self.flavour, world, action, address, size, stream, context, pool,
-                                         context_frames))
+                                         Context.frames))
 
     def overflowed(self):
         return [seen > len(trace) for seen, trace in zip(self.seen, self.traces)]
@@ -43,11 +43,6 @@ class Counting:
 
     def event(self, world, *rest):
         pass
-
-
-def context_frames(context):
-    """The list of a captured traceback; every block without one has the same empty list."""
-    return context.frames()
 
 
 def entry(flavour, world, action, address, size, stream, context, pool, frames):
