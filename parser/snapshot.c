@@ -109,10 +109,13 @@ uint64_t key_uint(const struct snapshot *snapshot, enum key key) {
     return key_has(snapshot, key) ? value_uint(&snapshot->key_value[key]) : 0;
 }
 
-/* A byte count is never negative; one that is counts as 0. */
+/* A byte count is never negative; one that is counts as 0. One of 2^63 and more counts as 2^63 - 1, so that the sum
+ * of all is refused (TRACE_BYTES_MAX) instead of a figure that lacks it. */
 uint64_t key_size(const struct snapshot *snapshot, enum key key) {
     uint64_t size = key_uint(snapshot, key);
-    return size <= INT64_MAX ? size : 0;
+    if (size <= INT64_MAX)
+        return size;
+    return snapshot->key_value[key].tag == VALUE_BIG ? INT64_MAX : 0;
 }
 
 uint32_t key_string(const struct snapshot *snapshot, enum key key) {

@@ -142,6 +142,17 @@ class Claims(unittest.TestCase):
             (file,) = json.loads(done.stdout)["files"]
             self.assertEqual((3 if faulty else 0, {status}), (done.returncode, {rule["status"] for rule in file["rules"]}))
 
+    def test_a_size_beyond_63_bits_is_no_size_of_zero(self):
+        """It counted as 0 bytes, and the peak was that of the other allocations; now the sum is refused."""
+        path = self.folder / "huge.pickle"
+        event = lambda address, size: {"action": "alloc", "addr": address, "size": size, "stream": 0}  # noqa: E731
+        for size in (1 << 63, (1 << 64) - 1):
+            trace = [event(1 << 21, 4096), event(1 << 22, size)]
+            path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4))
+            done = subprocess.run([STRATA, "report", path], capture_output=True)
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertIn(b"add up to more than 8 EiB", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
