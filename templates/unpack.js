@@ -42,7 +42,7 @@ async function unpacked({ memory, room, open, more }, text) {
             await nextTurn();
             until = performance.now() + TURN;
         }
-    if (state < 0) throw new TypeError();
+    if (state < 0) throw new TypeError("it was changed");
     return new Uint8Array(memory.buffer, place + text.length, nbytes);
 }
 
