@@ -571,6 +571,19 @@ class Formats(unittest.TestCase):
             self.assertTrue(text.startswith("before\n### strata check\n"))
             self.assertIn("| `train.pickle` | `peak < 7GiB` | broken | 7.3 GiB |", text)
 
+    def test_a_finding_is_told_where_it_is(self):
+        """A leak is not where the most memory is at the peak, and a rule that holds points nowhere."""
+        with tempfile.TemporaryDirectory() as folder:
+            summary = pathlib.Path(folder, "summary.md")
+            texts = ("finding.leak = none", "peak < 1GiB", "finding.leak >= 1")
+            told = {form: run("--format", form, *rules(*texts), LEAK, GITHUB_STEP_SUMMARY=str(summary)).stdout.decode()
+                    for form in ("text", "github", "junit")}
+            leak, peak = (command_of(line)[1] for line in told["github"].splitlines() if line.startswith("::"))
+            self.assertEqual(("probe.py", "27"), (leak["file"].rsplit("/")[-1], leak["line"]))
+            self.assertEqual(("main.py", "88"), (peak["file"].rsplit("/")[-1], peak["line"]))
+            for text in (told["text"], told["junit"], summary.read_text().replace("`", "")):
+                self.assertEqual(1, text.count(", first at probe.py:27"))
+
     def test_hostile_names(self):
         for form in ("text", "github", "junit", "json"):
             with tempfile.TemporaryDirectory() as folder:

@@ -30,6 +30,14 @@ struct check_plan {
     bool update;
 };
 
+/* A call site, for the baseline and for the place of an annotation. */
+struct check_site {
+    char name[160]; /* "attention.py:88" */
+    char *file;     /* as recorded; owned */
+    uint32_t line;
+    uint64_t bytes; /* at the peak, or of a finding */
+};
+
 /* The verdict of a rule on one file. */
 struct check_verdict {
     const struct rule *rule;
@@ -37,15 +45,8 @@ struct check_verdict {
     bool has_actual, has_limit;
     /* bytes, a count, or parts in a million; of METRIC_TRUST 1 where the recording is complete */
     uint64_t actual, limit;
-    char reason[200]; /* why the rule is broken or not judged; "" where it holds */
-};
-
-/* One call site at the peak: for the baseline, and for the place of an annotation. */
-struct check_site {
-    char name[160]; /* "attention.py:88" */
-    char *file;     /* as recorded; owned */
-    uint32_t line;
-    uint64_t bytes;
+    struct check_site site; /* of finding.KIND: where the most urgent finding is; line 0: none */
+    char reason[200];       /* why the rule is broken or not judged; "" where it holds */
 };
 
 /* One input. Everything is owned and freed by check_file_release. */

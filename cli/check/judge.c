@@ -34,21 +34,21 @@ struct subject {
     struct moment_sites at_peak, at_other; /* at_other: the last moment requested besides the peak */
 };
 
-static void sites_keep(struct check_file *file, const struct subject *subject) {
+static struct check_site site_of(const struct subject *subject, uint32_t frame, uint64_t bytes) {
     const struct trace *trace = subject->timeline.trace;
+    struct text path = trace_text(trace, trace->frames.frame[frame].file);
+    struct check_site site = {.line = trace->frames.frame[frame].line, .bytes = bytes};
+    rule_site_name(trace, frame, site.name, sizeof site.name);
+    site.file = memcpy(memory_alloc(path.nbytes + (size_t)1, 1), path.at, path.nbytes);
+    return site;
+}
+
+static void sites_keep(struct check_file *file, const struct subject *subject) {
     uint32_t count = subject->n_groups < SITES_MOST ? subject->n_groups : SITES_MOST;
     file->sites = memory_alloc(count, sizeof *file->sites);
     file->n_sites = count;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct group *group = &subject->groups[i];
-        const struct frame *frame = &trace->frames.frame[group->site];
-        struct text path = trace_text(trace, frame->file);
-        struct check_site *site = &file->sites[i];
-        rule_site_name(trace, group->site, site->name, sizeof site->name);
-        site->bytes = group->bytes;
-        site->line = frame->line;
-        site->file = memcpy(memory_alloc(path.nbytes + (size_t)1, 1), path.at, path.nbytes);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        file->sites[i] = site_of(subject, subject->groups[i].site, subject->groups[i].bytes);
 }
 
 /* ---- sites of a moment ---- */
@@ -234,8 +234,13 @@ static void finding_measure(const struct subject *subject, struct check_verdict 
     while (kind < FINDING_KINDS &&
            strcmp(finding_kind_name((enum finding_kind)kind), verdict->rule->name) != 0)
         kind++;
-    for (uint32_t i = 0; i < findings->count; i++)
-        verdict->actual += findings->finding[i].kind == kind;
+    for (uint32_t i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->finding[i];
+        if (finding->kind != kind)
+            continue;
+        if (verdict->actual++ == 0 && finding->site != 0)
+            verdict->site = site_of(subject, finding->site, finding->bytes);
+    }
     verdict->has_actual =
         verdict->actual != 0 || finding_is_judged(&subject->verdicts, (enum finding_kind)kind);
     if (!verdict->has_actual)
@@ -519,6 +524,8 @@ void check_file_settle(struct check_file *file) {
 void check_file_release(struct check_file *file) {
     for (uint32_t i = 0; i < file->n_sites; i++)
         free(file->sites[i].file);
+    for (uint32_t i = 0; i < file->n_verdicts; i++)
+        free(file->verdicts[i].site.file);
     free(file->sites);
     free(file->verdicts);
 }

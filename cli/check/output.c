@@ -36,6 +36,15 @@ static const struct check_site *site_of(const struct check_file *file, const str
     return best;
 }
 
+/* Appends where a broken rule about findings first found one; `add` appends its name. */
+static void place_add(struct buffer *out, const struct check_verdict *verdict,
+                      void (*add)(struct buffer *out, const char *text)) {
+    if (verdict->status != CHECK_BROKEN || verdict->site.line == 0)
+        return;
+    buffer_add_text(out, ", first at ");
+    add(out, verdict->site.name);
+}
+
 /* Appends what was measured: "76.2 GiB", "3", "9.52 %", "complete". */
 static void actual_add(struct buffer *out, const struct check_verdict *verdict) {
     buffer_add_text(out, !verdict->has_actual ? "not known"
@@ -89,6 +98,7 @@ static void file_text(struct buffer *out, const struct check_file *file, const s
         buffer_add_text(out, ")");
         if (verdict->reason[0] != '\0')
             buffer_printf(out, ": %s", verdict->reason);
+        place_add(out, verdict, plain_add);
         buffer_add_text(out, "\n");
     }
     const struct check_site *site = site_of(file, plan);
@@ -173,7 +183,8 @@ static void file_github(struct buffer *out, const struct check_file *file, const
         const struct check_verdict *verdict = &file->verdicts[i];
         if (verdict->status == CHECK_HELD)
             continue;
-        error_begin(out, verdict->status == CHECK_BROKEN ? site_of(file, plan) : NULL, verdict->rule->text);
+        const struct check_site *site = verdict->site.line != 0 ? &verdict->site : site_of(file, plan);
+        error_begin(out, verdict->status == CHECK_BROKEN ? site : NULL, verdict->rule->text);
         command_add(out, file->name, false);
         buffer_printf(out, ": %s: ", status_name(verdict->status));
         command_add(out, verdict->reason, false);
@@ -211,7 +222,9 @@ void check_write_summary(struct buffer *out, const struct check_file *files, uin
             code_add(out, verdict->rule->text);
             buffer_printf(out, " | %s | ", status_name(verdict->status));
             actual_add(out, verdict);
-            buffer_printf(out, " | %s |\n", verdict->reason);
+            buffer_printf(out, " | %s", verdict->reason);
+            place_add(out, verdict, code_add);
+            buffer_add_text(out, " |\n");
         }
     }
     buffer_add_text(out, "\n");
@@ -247,11 +260,15 @@ static void case_begin(struct buffer *out, const struct check_file *file, const 
     time_add(out, first ? file->taken_us : 0);
 }
 
-static void case_end(struct buffer *out, const char *element, const char *type, const char *message) {
+/* `verdict` NULL: the file could not be read. */
+static void case_end(struct buffer *out, const char *element, const char *type, const char *message,
+                     const struct check_verdict *verdict) {
     buffer_printf(out, ">\n      <%s type=\"%s\" message=\"", element, type);
     xml_add(out, message);
     buffer_add_text(out, "\">");
     xml_add(out, message);
+    if (verdict != NULL)
+        place_add(out, verdict, xml_add);
     buffer_printf(out, "</%s>\n    </testcase>\n", element);
 }
 
@@ -262,7 +279,7 @@ static void verdict_junit(struct buffer *out, const struct check_file *file,
         buffer_add_text(out, "/>\n");
     else
         case_end(out, verdict->status == CHECK_BROKEN ? "failure" : "error", status_name(verdict->status),
-                 verdict->reason);
+                 verdict->reason, verdict);
 }
 
 struct counts {
@@ -290,7 +307,7 @@ static void file_junit(struct buffer *out, const struct check_file *file) {
     buffer_add_text(out, ">\n");
     if (file->status == CHECK_UNREADABLE) {
         case_begin(out, file, "read", true);
-        case_end(out, "error", "unreadable", file->reason);
+        case_end(out, "error", "unreadable", file->reason, NULL);
     }
     for (uint32_t i = 0; i < file->n_verdicts; i++)
         verdict_junit(out, file, &file->verdicts[i]);
