@@ -102,8 +102,12 @@ void finding_retry_flush_detail(struct telling *telling) {
              finding->figure[1]);
     else
         tell(telling, " and waited for the GPU.");
-    tell(telling, finding->figure[3] != 0 ? " It was not enough: an out-of-memory error follows."
-                                          : " If that is not enough, the run fails.");
+    if (finding->figure[3] != 0 && finding->figure[3] < finding->figure[0])
+        TELL(telling, " %n of these %(was|were) not enough: an out-of-memory error follows.",
+             finding->figure[3]);
+    else
+        tell(telling, finding->figure[3] != 0 ? " It was not enough: an out-of-memory error follows."
+                                              : " If that is not enough, the run fails.");
     if (finding->site != 0)
         tell(telling, finding->figure[0] > 1 ? " The largest was for %S." : " It was for %S.");
 }
