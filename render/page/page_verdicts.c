@@ -82,11 +82,11 @@ uint32_t session_layers(struct page_session *session, struct page_device *device
 }
 
 i32 view_layer_after(struct page_view *view, i32 index, f64 from, f64 to) {
-    int32_t n = (int32_t)session_layers(view->session, view_now(view));
+    uint32_t n = session_layers(view->session, view_now(view));
     const struct layer_span *layers = view_now(view)->layer;
-    while (++index < n)
-        if (layers[index].to_moment >= from && layers[index].from_moment - 1.0 <= to)
-            return index;
+    for (uint32_t i = index < 0 ? 0 : (uint32_t)index + 1; i < n; i++)
+        if (layers[i].to_moment >= from && layers[i].from_moment - 1.0 <= to)
+            return (i32)i;
     return -1;
 }
 
