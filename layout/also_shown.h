@@ -48,8 +48,9 @@ struct also_finding {
 /*
  * Finds the largest such sites of the moments [first, end) among the allocations of the bitmap `keep` (NULL: all),
  * largest first: those that take at least a hundredth of the picture's area, and less than a thousandth of what is
- * alive at `moment`. The caller has filled `timeline`, `keep`, `arena` (which it releases), the moments and `at_once`; the rest
- * is 0. Each step looks at `at_once` allocations, so that a page answers between two; all of them take O(allocations).
+ * alive at `moment`. The caller has filled `timeline`, `keep`, `arena` (which it releases), the moments and
+ * `at_once`; the rest is 0. Each step looks at `at_once` allocations, so that a page answers between two; all of
+ * them take O(allocations).
  */
 enum also_progress { ALSO_GOES_ON, ALSO_FOUND, ALSO_NO_MEMORY };
 enum also_progress also_shown_step(struct also_finding *finding);

@@ -151,7 +151,7 @@ export async function prepareFirst(session, all, report) {
  * found; null: they are found first. An address that speaks of them would only wait for them.
  * @returns {Page["opening"]} */
 export function knownOpening() {
-    const known = document.querySelector("data")?.value;
+    const known = document.getElementById("opening")?.getAttribute("value");
     return known && !/finding|categ|layer|module/.test(location.hash) ? JSON.parse(known) : null;
 }
 

@@ -72,18 +72,18 @@ function deviceBar(/** @type {record_oom_state} */ found, /** @type {number} */ 
 }
 
 function lackTable(/** @type {record_oom} */ { size, device_free }, /** @type {record_oom_state} */ found) {
-    /** @type {[string, number][]} */
-    const rows = [["Requested", size]];
-    // The file's last state is a later one, so the sizes of the holes are upper bounds.
+    /** Names, bytes, and whether these can be enough. @type {[string, number, boolean][]} */
+    const rows = [["Requested", size, true]];
+    // The file's last state is a later one, so the sizes of the holes are upper bounds. The request failed, so a hole
+    // of its size is of another pool, stream or size class.
     if (found.free_blocks_known)
-        rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes]);
-    rows.push(["Free on the GPU", device_free], ["All holes + free", found.unused_bytes + device_free]);
+        rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes, false]);
+    rows.push(["Free on the GPU", device_free, true], ["All holes + free", found.unused_bytes + device_free, true]);
     const texts = formatAlike([...rows.map(([, bytes]) => bytes), found.lacking_bytes]);
     const table = make("table", "lack");
-    rows.forEach(([name, bytes], i) => {
+    rows.forEach(([name, bytes, serves], i) => {
         const head = make("th", "", name, { scope: "row" });
-        // The request failed, so a hole of its size is of another pool, stream or size class.
-        const enough = bytes >= size && !name.startsWith("L");
+        const enough = serves && bytes >= size;
         const lacks = i === rows.length - 1 && found.lacking_bytes > 0 ? ` ${texts[rows.length]} short` : "";
         const verdict = i === 0 ? "" : enough ? "\u2713 enough" : `\u2715${lacks}`;
         const said = make("td", enough ? "enough" : "short", verdict);

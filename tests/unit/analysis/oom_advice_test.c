@@ -92,8 +92,8 @@ static void test_a_block_of_others(void **state) {
     failed_close(&failed);
 }
 
-/* The device had more free than any segment for the request takes, so it was not full. Without final segments, as in a profiler's trace,
- * the free bytes are not measured. */
+/* The device had more free than any segment for the request takes, so it was not full. Without final segments, as in
+ * a profiler's trace, the free bytes are not measured. */
 static void test_enough_was_free(void **state) {
     (void)state;
     struct failed failed;
