@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, plotBox, replay, report, samples, settle, shownTexts, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, corpus, plotBox, replay, report, samples, settle, shownTexts, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -83,6 +83,21 @@ describe("cards", { skip }, () => {
             const texts = /** @type {string[]} */ (await page.evaluate("seen.texts"));
             assert.ok(texts.includes("8.0 GiB is all this process can get (reserved + free)"), texts.join("; "));
             assert.equal(oom.device_free_bytes, 384 * 2 ** 20);
+        });
+    });
+
+    test("a hole that belongs to another stream is large, but not enough", async () => {
+        const segment = `"device": 0, "stream": 9, "segment_type": "large", "address": 1 << 40, "total_size": 900 << 20`;
+        const blocks = `[{"address": 1 << 40, "size": 36 << 20, "requested_size": 36 << 20, "state": "active_allocated"},
+            {"address": (1 << 40) + (36 << 20), "size": 864 << 20, "requested_size": 0, "state": "inactive"}]`;
+        const events = `[{"action": "segment_alloc", "addr": 1 << 40, "size": 900 << 20, "stream": 9},
+            {"action": "alloc", "addr": 1 << 40, "size": 36 << 20, "stream": 9},
+            {"action": "oom", "device_free": 0, "size": 300 << 20, "stream": 0}]`;
+        const input = writeSnapshot("other_stream.pickle", `{"segments": [{${segment}, "blocks": ${blocks}}], "device_traces": [${events}]}`);
+        await withPage(writePage(input), async (page) => {
+            const rows = await shownTexts(page, ".lack tr");
+            assert.match(rows[1], /^Largest hole\s+864\.0 MiB\s+\u2715$/);
+            assert.match(rows[3], /^All holes \+ free\s+864\.0 MiB\s+\u2713 enough$/);
         });
     });
 
