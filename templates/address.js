@@ -314,7 +314,7 @@ export function readHash(page, text) {
     change(page, Object.fromEntries(plain));
     change(page, {
         focus: take("focus", (text) => focusOfText(page, text)),
-        finding: take("finding", (text) => boundedInteger(text, 0, findingsCount(page) - 1)),
+        finding: take("finding", (text) => boundedInteger(text, 0, findingsCount(page))),
         marks: take("marks", (text) => marksOfText(page, text)) ?? marksOfEnds(page),
         mapOpen: hash.has("map"),
         mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "hole",

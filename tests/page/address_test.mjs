@@ -312,6 +312,17 @@ describe("things that addresses once lost", { skip }, () => {
         }, { hash: "#tab=each" }); // prettier-ignore
     });
 
+    test("the set of the last finding", async () => {
+        const file = writePage(path.join(samples, "leak_two_per_layer.pickle"));
+        for (const nth of [0, 1])
+            await withPage(file, async (page) => {
+                const { ids } = (await ask(page, "strata.findings()"))[nth];
+                assert.deepEqual((await ask(page, "strata.lit()"))?.ids, ids);
+                assert.deepEqual(await misread(page), []);
+            }, { hash: `#finding=${nth}` }); // prettier-ignore
+        await withPage(file, async (page) => assert.deepEqual(await misread(page), ["finding"]), { hash: "#finding=2" });
+    });
+
     test("the holders of the memory at an OOM do not depend on the filter", async () => {
         const held = /in use[^:]*: (.*)\./;
         /** @type {(string | undefined)[]} */ const said = [];
