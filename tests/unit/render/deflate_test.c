@@ -1,5 +1,4 @@
-/* zlib inflates the pieces to the original bytes, whichever library of the build deflated them (in deflate_zlib_test:
- * zlib), and however many threads work. */
+/* zlib inflates the pieces to the original bytes, however many threads work. */
 #include "render/deflate.h"
 
 #include "dice.h"
