@@ -12,7 +12,7 @@
 #include "cli/version.h"
 #include "cli/window.h"
 #include "layout/phases.h"
-#include "render/page/diff_page.h"
+#include "render/page/html.h"
 #include "render/png/diff_chart.h"
 #include "render/report/diff.h"
 

@@ -1,16 +1,75 @@
 #include "render/page/html.h"
 
+#include "render/deflate.h"
 #include "render/page/payload_fit.h"
-#include "render/page/shell.h"
+#include "render/page/template.h"
 
 #include <string.h>
 
-/* Assets that the build made of templates/. */
-extern const unsigned char asset_page_html[], asset_page_css[], asset_main_js[];
-extern const size_t asset_page_html_nbytes, asset_page_css_nbytes, asset_main_js_nbytes;
-extern const char asset_page_css_hash[], asset_main_js_hash[];
+/* Assets that the build made of templates/, most of them packed (scripts/pack.c), and the WebAssembly module. */
+extern const unsigned char asset_shell_html[], asset_boot_js[], asset_boot_css[], asset_strata_wasm[],
+    asset_page_html[], asset_page_css[], asset_main_js[], asset_pair_css[], asset_pair_js[];
+extern const size_t asset_boot_js_nbytes, asset_boot_css_nbytes, asset_strata_wasm_nbytes,
+    asset_page_html_nbytes, asset_page_css_nbytes, asset_main_js_nbytes, asset_pair_css_nbytes,
+    asset_pair_js_nbytes;
+extern const char asset_boot_js_hash[], asset_boot_css_hash[], asset_page_css_hash[], asset_main_js_hash[],
+    asset_pair_css_hash[], asset_pair_js_hash[];
 
-static const struct shell_assets assets = {
+/* ---- the parts of every page with recordings: opening, elements, styles, program, and the WebAssembly module
+ * (templates/shell.html) ---- */
+
+/* The code that unpacks the rest, and the style until then. */
+static const struct template_asset boot = {asset_boot_js, &asset_boot_js_nbytes, asset_boot_js_hash};
+static const struct template_asset boot_style = {asset_boot_css, &asset_boot_css_nbytes, asset_boot_css_hash};
+static const struct template_asset module = {asset_strata_wasm, &asset_strata_wasm_nbytes, ""};
+
+/* The parts that differ between pages. */
+struct shell_assets {
+    struct template_asset markup, style, program;
+};
+
+static void fill_policy(struct buffer *out, const void *context) {
+    const struct shell_assets *assets = context;
+    template_add_policy(out, &(struct template_policy){{&boot, &assets->program},
+                                                       {&boot_style, &assets->style},
+                                                       " 'wasm-unsafe-eval'; worker-src blob:"});
+}
+
+static void fill_style(struct buffer *out, const void *context) {
+    (void)context;
+    template_add_style(out, &boot_style);
+}
+
+static void fill_program(struct buffer *out, const void *context) {
+    const struct shell_assets *assets = context;
+    template_add_packed(out, "module", &module);
+    template_add_packed(out, "style", &assets->style);
+    template_add_packed(out, "markup", &assets->markup);
+    template_add_packed(out, "program", &assets->program);
+    template_add_script(out, &boot);
+}
+
+/* Writes the page. `own` has the holes TITLE, STILL and DATA. */
+static void shell_fill(struct buffer *out, const struct shell_assets *assets,
+                       const struct template_holes *own) {
+    static const struct template_hole holes[] = {
+        {"POLICY", fill_policy}, {"STYLE", fill_style}, {"PROGRAM", fill_program}};
+    template_fill(out, (const char *)asset_shell_html,
+                  &(struct template_holes){holes, sizeof holes / sizeof *holes, assets, own});
+}
+
+/* Measures the same page; 0: no memory. */
+static uint64_t shell_measure(const struct shell_assets *assets, const struct template_holes *own) {
+    struct buffer shell = {0};
+    shell_fill(&shell, assets, own);
+    uint64_t nbytes = shell.failed ? 0 : shell.nbytes;
+    buffer_release(&shell);
+    return nbytes;
+}
+
+/* ---- the page of a recording ---- */
+
+static const struct shell_assets page_assets = {
     .markup = {asset_page_html, &asset_page_html_nbytes, ""},
     .style = {asset_page_css, &asset_page_css_nbytes, asset_page_css_hash},
     .program = {asset_main_js, &asset_main_js_nbytes, asset_main_js_hash},
@@ -24,7 +83,7 @@ struct page_parts {
     bool merged; /* the payload is a smaller recording, about which `opening` says nothing */
 };
 
-static void fill_title(struct buffer *out, const void *context) {
+static void fill_page_title(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
     template_add_title(out, html_title(parts->options));
 }
@@ -40,7 +99,7 @@ static void fill_plan(struct buffer *out, const struct html_options *options) {
         }
 }
 
-static void fill_data(struct buffer *out, const void *context) {
+static void fill_page_data(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
     if (parts->options->plan_nbytes != 0)
         fill_plan(out, parts->options);
@@ -61,12 +120,12 @@ static void fill_still(struct buffer *out, const void *context) {
     buffer_add_text(out, still);
 }
 
-static const struct template_hole holes[] = {
-    {"TITLE", fill_title}, {"STILL", fill_still}, {"DATA", fill_data}};
+static const struct template_hole page_holes[] = {
+    {"TITLE", fill_page_title}, {"STILL", fill_still}, {"DATA", fill_page_data}};
 
 static enum html_result page_fit(struct page_parts *parts, const struct trace *trace,
                                  const struct template_holes *own, struct html_outcome *took) {
-    uint64_t frame_nbytes = shell_measure(&assets, own);
+    uint64_t frame_nbytes = shell_measure(&page_assets, own);
     *took = (struct html_outcome){0};
     return frame_nbytes != 0 ? payload_fit(&parts->payload, trace, parts->options, frame_nbytes, took)
                              : HTML_NO_MEMORY;
@@ -77,7 +136,7 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
     struct page_parts parts = {.options = options, .payload = {.host = host}};
     struct html_outcome took = {0};
     enum html_result result;
-    const struct template_holes own = {holes, sizeof holes / sizeof *holes, &parts, NULL};
+    const struct template_holes own = {page_holes, sizeof page_holes / sizeof *page_holes, &parts, NULL};
     result = page_fit(&parts, trace, &own, &took);
     if (result == HTML_TOO_LARGE) { /* the smallest page goes without what it can do without */
         buffer_release(&parts.payload);
@@ -87,9 +146,85 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
     }
     parts.merged = took.n_allocations != 0;
     if (result == HTML_DONE)
-        shell_fill(out, &assets, &own);
+        shell_fill(out, &page_assets, &own);
     if (outcome != NULL)
         *outcome = took;
     buffer_release(&parts.payload);
+    return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;
+}
+
+/* ---- the page of a difference ---- */
+
+static const struct shell_assets pair_assets = {
+    .markup = {asset_page_html, &asset_page_html_nbytes, ""},
+    .style = {asset_pair_css, &asset_pair_css_nbytes, asset_pair_css_hash},
+    .program = {asset_pair_js, &asset_pair_js_nbytes, asset_pair_js_hash},
+};
+
+/* The data behind the template's holes. */
+struct pair_parts {
+    const struct diff_page *page;
+    struct buffer a, b;           /* payloads */
+    struct payload_piece figures; /* deflated: its checksum tells a damaged file */
+};
+
+static void fill_pair_title(struct buffer *out, const void *context) {
+    const struct pair_parts *parts = context;
+    template_add_title(out, parts->page->title);
+}
+
+/* The element is not called "payload", because a reader of one recording's page must not take a page of two for one. */
+static void fill_pair_data(struct buffer *out, const void *context) {
+    const struct pair_parts *parts = context;
+    template_add_inert(out, "figures", parts->figures.packed, parts->figures.packed_nbytes);
+    template_add_inert(out, "payload-a", parts->a.bytes, parts->a.nbytes);
+    template_add_inert(out, "payload-b", parts->b.bytes, parts->b.nbytes);
+}
+
+static void fill_no_still(struct buffer *out, const void *context) {
+    (void)out;
+    (void)context;
+}
+
+static const struct template_hole pair_holes[] = {
+    {"TITLE", fill_pair_title}, {"STILL", fill_no_still}, {"DATA", fill_pair_data}};
+
+static enum html_result fit_a(struct pair_parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
+    return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);
+}
+
+/* Fits each recording into half of the room, then the one that had to shrink into what the other leaves. */
+static enum html_result fit_both(struct pair_parts *parts, uint64_t shell_nbytes, struct html_outcome *a,
+                                 struct html_outcome *b) {
+    uint64_t most = parts->page->of_a->max_nbytes, room = most > shell_nbytes ? most - shell_nbytes : 0;
+    enum html_result result = fit_a(parts, shell_nbytes + room / 2, a);
+    if (result == HTML_DONE)
+        result = payload_fit(&parts->b, parts->page->b, parts->page->of_b,
+                             shell_nbytes + payload_text_nbytes(&parts->a), b);
+    if (result != HTML_DONE || a->n_merged + a->n_hidden == 0)
+        return result;
+    uint64_t rest = shell_nbytes + payload_text_nbytes(&parts->b);
+    buffer_release(&parts->a);
+    return fit_a(parts, rest, a);
+}
+
+enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
+                                  struct html_outcome *outcome_a, struct html_outcome *outcome_b) {
+    struct arena_host host = page->host;
+    struct pair_parts parts = {.page = page, .a = {.host = host}, .b = {.host = host}};
+    parts.figures =
+        (struct payload_piece){.raw = page->figures->bytes, .raw_nbytes = (uint32_t)page->figures->nbytes};
+    enum html_result result = HTML_NO_MEMORY;
+    if (page->figures->nbytes > UINT32_MAX || !deflate_pieces(&parts.figures, 1, 1, host))
+        return result;
+    const struct template_holes own = {pair_holes, sizeof pair_holes / sizeof *pair_holes, &parts, NULL};
+    uint64_t shell_nbytes = shell_measure(&pair_assets, &own);
+    if (shell_nbytes != 0)
+        result = fit_both(&parts, shell_nbytes, outcome_a, outcome_b);
+    if (result == HTML_DONE)
+        shell_fill(out, &pair_assets, &own);
+    buffer_release(&parts.a);
+    buffer_release(&parts.b);
+    deflate_release(&parts.figures, 1, host);
     return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;
 }

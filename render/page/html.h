@@ -1,4 +1,5 @@
-/* The self-contained page: template, WebAssembly and payload in one file that fetches nothing. */
+/* The self-contained pages, of a recording and of a difference: template, WebAssembly and payload in one file that
+ * fetches nothing. */
 #pragma once
 
 #include "base/buffer.h"
@@ -47,3 +48,21 @@ void html_payload(struct buffer *payload, const struct trace *trace, const struc
  * ten times that. */
 enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
                              const struct html_options *options, struct html_outcome *outcome);
+
+/* The page of a difference: two recordings, the verb's results, and the program that shows both. */
+struct diff_page {
+    const char *title;
+    const struct trace *a, *b;
+    struct arena_host host; /* provides all memory but the output's */
+    /* theme, max_nbytes and threads of the page are those of `of_a` */
+    const struct html_options *of_a, *of_b;
+    const struct buffer *figures; /* the JSON that templates/pair.js reads */
+};
+
+/*
+ * Appends the page to `out`. With max_nbytes each recording may take half of the size plus what the smaller one leaves;
+ * the figures are always of the whole recordings. `outcome_a` and `outcome_b` say how each was fitted. The same input
+ * gives the same bytes, whatever `threads` is.
+ */
+enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
+                                  struct html_outcome *outcome_a, struct html_outcome *outcome_b);
