@@ -69,30 +69,18 @@ static struct raster_marks view_marks(const struct picture_view *view, const str
     return marks;
 }
 
-static struct chart_end chart_end_of(struct view_end end) {
-    static const enum chart_end_kind kinds[] = {[VIEW_END_NONE] = CHART_END_CHOSEN,
-                                                [VIEW_END_STEP] = CHART_END_STEP,
-                                                [VIEW_END_RANGE] = CHART_END_RANGE,
-                                                [VIEW_END_MOMENT] = CHART_END_MOMENT};
-    return (struct chart_end){kinds[end.kind], end.step, end.from, end.to};
-}
-
 /* Copies the parts of an address other than the window. Both structs are the caller's. */
 static void picture_address(const struct picture_view *view, const struct timeline *timeline,
                             struct chart_address *address, struct highlight *highlight) {
-    static const enum color_by areas[] = {[VIEW_BY_CATEGORY] = COLOR_BY_CATEGORY,
-                                          [VIEW_BY_STREAM] = COLOR_BY_STREAM,
-                                          [VIEW_BY_POOL] = COLOR_BY_POOL,
-                                          [VIEW_BY_SEGMENTS] = COLOR_BY_SITE};
     *address =
         (struct chart_address){.highlight = view_highlight(view, timeline, highlight) ? highlight : NULL,
                                .each = view->each,
                                .only = view->only && view->search[0] != '\0',
-                               .segments = view->by == VIEW_BY_SEGMENTS,
-                               .areas = areas[view->by],
+                               .segments = view->segments,
+                               .areas = view->areas,
                                .has_range = view->has_range,
                                .compares = view->compares,
-                               .end = {chart_end_of(view->end[0]), chart_end_of(view->end[1])},
+                               .end = {view->end[0], view->end[1]},
                                .marks = view_marks(view, timeline)};
     for (uint32_t i = 0; i < RASTER_MARKS; i++)
         address->notes[i] = view->mark[i].note;

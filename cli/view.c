@@ -74,9 +74,9 @@ static void note_at(struct picture_view *view, const char *value) {
 /* Notes marks: "120~before the loss,900". */
 static void note_marks(struct picture_view *view, const char *value) {
     view->names_marks = true;
-    for (uint32_t i = 0; i < VIEW_MARKS; i++)
+    for (uint32_t i = 0; i < RASTER_MARKS; i++)
         view->mark[i].given = false;
-    for (uint32_t i = 0; i < VIEW_MARKS && *value != '\0'; i++) {
+    for (uint32_t i = 0; i < RASTER_MARKS && *value != '\0'; i++) {
         struct view_mark *mark = &view->mark[i];
         size_t nbytes = strcspn(value, ","), digits = strcspn(value, ",~");
         char *rest;
@@ -111,18 +111,18 @@ static bool digits_parse(const char *text, const char *end, size_t most, uint64_
 }
 
 /* Notes an end of a comparison: "s3", "r10_90", "peak". */
-static void note_end(struct view_end *end, const char *value) {
+static void note_end(struct chart_end *end, const char *value) {
     const char *rest = value + strlen(value), *low = strchr(value, '_');
     uint64_t event;
-    *end = (struct view_end){VIEW_END_NONE, 0, 0, 0};
+    *end = (struct chart_end){CHART_END_CHOSEN, 0, 0, 0};
     if (value[0] == 's' && digits_parse(value + 1, rest, 6, &end->step))
-        end->kind = VIEW_END_STEP;
+        end->kind = CHART_END_STEP;
     else if (value[0] == 'r' && low != NULL && digits_parse(value + 1, low, 10, &end->from) &&
              digits_parse(low + 1, rest, 10, &end->to))
-        end->kind = VIEW_END_RANGE;
+        end->kind = CHART_END_RANGE;
     else if (choice_of(value, "start|peak|end") >= 0 ||
              (value[0] == 'e' && digits_parse(value + 1 + (value[1] == '-'), rest, 10, &event)))
-        end->kind = VIEW_END_MOMENT;
+        end->kind = CHART_END_MOMENT;
 }
 
 static void note_selected(struct picture_view *view, const char *value) {
@@ -133,8 +133,13 @@ static void note_selected(struct picture_view *view, const char *value) {
 }
 
 static void note_by(struct picture_view *view, const char *value) {
-    int by = choice_of(value, "age|category|stream|pool|segments");
-    view->by = by >= 0 ? (enum view_by)by : view->by;
+    static const enum color_by areas[] = {COLOR_BY_SITE, COLOR_BY_SITE, COLOR_BY_CATEGORY, COLOR_BY_STREAM,
+                                          COLOR_BY_POOL};
+    int by = choice_of(value, "segments|age|category|stream|pool");
+    if (by < 0)
+        return;
+    view->segments = by == 0;
+    view->areas = areas[by];
 }
 
 static void note_map(struct picture_view *view, const char *value) {

@@ -1,12 +1,9 @@
 /* --view: reads an address of the page, "#device=0&window=200_500&search=conv", as far as a picture can show it. */
 #pragma once
 
-#include "layout/memory_map.h"
-#include "layout/scene.h"
+#include "render/png/chart.h"
 
-enum { VIEW_VALUE_CAPACITY = 4096 };
-
-enum { VIEW_MARKS = 3, VIEW_NOTE_CAPACITY = 244 };
+enum { VIEW_VALUE_CAPACITY = 4096, VIEW_NOTE_CAPACITY = 244 };
 
 /* A mark of an address: an event and what people call it. */
 struct view_mark {
@@ -14,20 +11,6 @@ struct view_mark {
     int64_t event;
     char note[VIEW_NOTE_CAPACITY];
 };
-
-/* An end of the comparison: "s3" is a step, "r10_90" a range of events. Other ends are not outlined. */
-struct view_end {
-    enum view_end_kind {
-        VIEW_END_NONE,
-        VIEW_END_STEP,
-        VIEW_END_RANGE,
-        VIEW_END_MOMENT
-    } kind; /* not given: the page's own choice */
-    uint64_t step, from, to;
-};
-
-/* The order of the bands in the picture. */
-enum view_by { VIEW_BY_AGE, VIEW_BY_CATEGORY, VIEW_BY_STREAM, VIEW_BY_POOL, VIEW_BY_SEGMENTS };
 
 /* The parts of --view that are not options of their own. */
 struct picture_view {
@@ -42,14 +25,15 @@ struct picture_view {
     bool map;  /* the map is open, in this order */
     enum map_order map_order;
     bool compares; /* the comparison is open, of: */
-    struct view_end end[2];
-    enum view_by by;
+    struct chart_end end[2];
+    bool segments;               /* as in struct chart_address */
+    enum color_by areas;         /* the same */
     double from, to;             /* along the axis, in events or microseconds */
     double range_from, range_to; /* the selected range, the same */
     uint64_t bottom_bytes, top_bytes;
     int64_t at;        /* index of an event */
     uint32_t selected; /* index of an allocation */
-    struct view_mark mark[VIEW_MARKS];
+    struct view_mark mark[RASTER_MARKS];
     char focus[VIEW_VALUE_CAPACITY];  /* "site_12", "line_train.py:41 forward"; "": nothing is highlighted */
     char search[VIEW_VALUE_CAPACITY]; /* words; "": none */
 };
