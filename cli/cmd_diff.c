@@ -127,7 +127,7 @@ static int side_compute(struct side *side, uint32_t device) {
     if (!timeline_init(&side->timeline, &recording->trace, device, &side->scratch) ||
         !verdicts_init(&side->verdicts, &side->timeline, &side->scratch))
         return side_no_memory(side);
-    if (!filter_set_make(&side->filter, recording, &side->settings, &side->scratch))
+    if (!filter_set_make(&side->filter, recording, side->settings.filter, &side->scratch))
         return EXIT_CODE_FAILED;
     if (side->filter.query != NULL &&
         !selection_make(&side->selection, &side->timeline, side->filter.query, NULL, &side->scratch))

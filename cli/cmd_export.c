@@ -142,7 +142,7 @@ int export_write(struct buffer *out, const struct recording *recording, const st
     struct ranging ranging = {.recording = recording, .settings = settings};
     char reason[EXPORT_REASON_NBYTES] = "";
     int32_t device;
-    if (!filter_set_make(&filter, recording, settings, scratch) ||
+    if (!filter_set_make(&filter, recording, settings->filter, scratch) ||
         !device_choose(recording, settings, &device))
         return EXIT_CODE_FAILED;
     ranging.any_oom = any_oom(&recording->trace, device);

@@ -298,8 +298,8 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
                         struct arena *scratch) {
     struct chart_options options = chart_options_of(recording, settings);
     struct filter_set filter, search;
-    if (!filter_set_make(&filter, recording, settings, scratch) ||
-        !filter_set_of(&search, recording, settings->view.search, scratch))
+    if (!filter_set_make(&filter, recording, settings->filter, scratch) ||
+        !filter_set_make(&search, recording, settings->view.search, scratch))
         return EXIT_CODE_FAILED;
     options.filter = filter.query;
     options.search = search.query;

@@ -21,7 +21,7 @@ static bool render_beside(struct buffer *report, const struct trace *trace, stru
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
                   const struct report_more *more, bool beside, struct arena *scratch) {
     struct filter_set filter;
-    if (!filter_set_make(&filter, recording, settings, scratch))
+    if (!filter_set_make(&filter, recording, settings->filter, scratch))
         return false;
     struct plan_request request;
     bool planned = planning_request(&request, settings);

@@ -190,13 +190,8 @@ static void note_without_times(const struct recording *recording, const struct f
                       "unit counts events");
 }
 
-bool filter_set_make(struct filter_set *set, const struct recording *recording,
-                     const struct settings *settings, struct arena *arena) {
-    return filter_set_of(set, recording, settings->filter, arena);
-}
-
-bool filter_set_of(struct filter_set *set, const struct recording *recording, const char *words,
-                   struct arena *arena) {
+bool filter_set_make(struct filter_set *set, const struct recording *recording, const char *words,
+                     struct arena *arena) {
     struct filter_error error;
     *set = (struct filter_set){.parsed = {.text = words, .regexes = set->regex}};
     if (words[0] == '\0' || !filter_parse(&set->parsed.filter, words, (uint32_t)strlen(words), &error))
@@ -292,7 +287,7 @@ int filter_look(const struct recording *recording, const struct settings *settin
     if (settings->filter[0] == '\0')
         return EXIT_CODE_DONE;
     recording_scratch(recording, &arena);
-    bool done = filter_set_make(&set, recording, settings, &arena), printed = !done;
+    bool done = filter_set_make(&set, recording, settings->filter, &arena), printed = !done;
     looked_start(&looked, &set.parsed.filter);
     for (uint32_t i = 0; done && set.query != NULL && looked.allocations == 0 && i < trace->n_devices; i++)
         if (device != NULL ? i == *device

@@ -13,19 +13,15 @@ struct settings;
 bool filter_check(const char *words, char *wrong, size_t capacity);
 
 struct filter_set {
-    const struct filter_query *query; /* points into this struct; NULL: the settings have no filter */
+    const struct filter_query *query; /* points into this struct; NULL: there are no words */
     struct filter_query parsed;
     struct filter_regex regex[FILTER_WORDS_MAX];
 };
 
-/* Makes the settings' filter for this recording. `set` must not move; the tables are in `arena`, the texts are the
- * settings'. O(expressions * length of all texts). False: no memory, printed. */
-bool filter_set_make(struct filter_set *set, const struct recording *recording,
-                     const struct settings *settings, struct arena *arena);
-
-/* Does the same for other words, which must have been checked and must outlive the set. */
-bool filter_set_of(struct filter_set *set, const struct recording *recording, const char *words,
-                   struct arena *arena);
+/* Makes the filter of `words`, which must have been checked and must outlive the set, for this recording; "": none. `set`
+ * must not move; the tables are in `arena`. O(expressions * length of all texts). False: no memory, printed. */
+bool filter_set_make(struct filter_set *set, const struct recording *recording, const char *words,
+                     struct arena *arena);
 
 /* Prints a note where the settings' filter leaves nothing of the device (index into trace.devices; NULL: of all devices
  * that the settings show). Returns an enum exit_code: EXIT_CODE_USAGE where the filter asks for a phase whose name is

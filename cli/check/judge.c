@@ -458,7 +458,7 @@ static void recording_judge(struct check_file *file, const struct recording *rec
     recording_scratch(recording, &subject.arena);
     moment_sites_begin(&subject.at_peak, &subject.arena);
     moment_sites_begin(&subject.at_other, &subject.arena);
-    if (!filter_set_make(&subject.filter, recording, settings, &subject.arena)) {
+    if (!filter_set_make(&subject.filter, recording, settings->filter, &subject.arena)) {
         unreadable(file, "there is not enough memory");
     } else if (!subject_judge(file, &subject, plan, device)) {
         recording_print_no_memory(recording, subject.arena.limit_hit);
