@@ -1,8 +1,5 @@
 #include "parser/json/json.h"
 
-#include "parser/json/kineto.h"
-#include "parser/json/memory_timeline.h"
-
 #include <string.h>
 
 /* Looks at the first key of the object, without moving; "" if the object does not begin with a short one. */

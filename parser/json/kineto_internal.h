@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/sort.h"
-#include "parser/json/kineto.h"
+#include "parser/json/json.h"
 #include "parser/recorder.h"
 
 enum { DEVICE_TYPE_CPU = 0 };

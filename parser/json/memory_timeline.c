@@ -1,4 +1,4 @@
-#include "parser/json/memory_timeline.h"
+#include "parser/json/json.h"
 
 #include "parser/ledger.h"
 
