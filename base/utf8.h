@@ -48,7 +48,7 @@ static inline bool utf8_steers(uint32_t code) {
            (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
-/* Writes a code point below 0x110000 that is not a surrogate; returns its number of bytes. */
+/* Writes a code point below 0x110000, a surrogate too; returns its number of bytes. */
 static inline size_t utf8_put(uint32_t code, char bytes[4]) {
     if (code < 0x80) {
         bytes[0] = (char)code;

@@ -3,25 +3,25 @@
 
 #include <string.h>
 
-/* LIST and DICT of protocol 0: the items come first. */
+/* LIST and DICT of protocol 0: the items come first. Puts a new container before those after the last mark. */
+static bool container_insert(struct machine *machine, enum value_tag tag, uint32_t *first) {
+    if (!mark_pop(machine, first) || !machine_push_bits(machine, VALUE_NONE, 0))
+        return false;
+    memmove(machine->stack + *first + 1, machine->stack + *first,
+            (machine->n_stack - *first - 1) * sizeof *machine->stack);
+    machine->stack[*first] = (struct value){.tag = (uint8_t)tag};
+    return true;
+}
+
 bool op_list(struct machine *machine) {
     uint32_t first;
-    if (!mark_pop(machine, &first) || !machine_push_bits(machine, VALUE_NONE, 0))
-        return false;
-    memmove(machine->stack + first + 1, machine->stack + first,
-            (machine->n_stack - first - 1) * sizeof *machine->stack);
-    machine->stack[first] = (struct value){.tag = VALUE_NEW_LIST};
-    return list_extend(machine, first, first + 1);
+    return container_insert(machine, VALUE_NEW_LIST, &first) && list_extend(machine, first, first + 1);
 }
 
 bool op_dict(struct machine *machine) {
     uint32_t first;
-    if (!mark_pop(machine, &first) || !machine_push_bits(machine, VALUE_NONE, 0))
-        return false;
-    memmove(machine->stack + first + 1, machine->stack + first,
-            (machine->n_stack - first - 1) * sizeof *machine->stack);
-    machine->stack[first] = (struct value){.tag = VALUE_NEW_DICT};
-    return dict_extend(machine, first, first + 1, machine->n_stack - first - 1 != 0);
+    return container_insert(machine, VALUE_NEW_DICT, &first) &&
+           dict_extend(machine, first, first + 1, machine->n_stack - first - 1 != 0);
 }
 
 bool op_drop_to_mark(struct machine *machine, bool keep_opaque) {

@@ -1,6 +1,8 @@
 /* Opcodes of protocol 0, which are lines of text. */
 #include "parser/pickle/pickle_machine.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,19 +58,6 @@ bool op_float_line(struct machine *machine) {
     return machine_push_bits(machine, VALUE_FLOAT, bits);
 }
 
-static size_t utf8_put(uint8_t *to, uint32_t code) {
-    if (code < 0x80) {
-        to[0] = (uint8_t)code;
-        return 1;
-    }
-    size_t more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const uint8_t lead[] = {0, 0xC0, 0xE0, 0xF0};
-    to[0] = (uint8_t)(lead[more] | code >> 6 * more);
-    for (size_t i = 1; i <= more; i++)
-        to[i] = (uint8_t)(0x80 | (code >> 6 * (more - i) & 0x3F));
-    return more + 1;
-}
-
 /* Value of `digits` hexadecimal digits, or UINT32_MAX. */
 static uint32_t hex_value(const uint8_t *text, size_t digits) {
     static const char alphabet[] = "0123456789abcdef";
@@ -105,7 +94,7 @@ bool op_unicode_line(struct machine *machine) {
         } else {
             code = line[i++];
         }
-        out += utf8_put(text + out, code);
+        out += utf8_put(code, (char *)text + out);
     }
     bool done = machine_push_string(machine, text, out);
     ARENA_DROP(machine->arena, text);
