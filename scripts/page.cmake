@@ -67,6 +67,14 @@ function(strata_embed_packed input name)
     set(embedded_sources ${embedded_sources} PARENT_SCOPE)
 endfunction()
 
+# The records and constants that C and JavaScript share, which scripts import as "page_api".
+set(page_api ${embedded}/api.js)
+add_custom_command(
+    OUTPUT ${page_api}
+    COMMAND ${PROJECT_SOURCE_DIR}/scripts/page-api ${embedded} ${STRATA_CLANG}
+    DEPENDS scripts/page-api render/page/page_api.def render/raster/colorings.h
+    VERBATIM)
+
 # strata_bundle(ENTRY): an entry file of templates/ and all it imports as one minified file, ${embedded}/ENTRY, with
 # ENTRY.meta.json beside it, which lists its sources.
 file(GLOB_RECURSE template_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.js
@@ -76,10 +84,10 @@ function(strata_bundle entry)
         OUTPUT ${embedded}/${entry}
         COMMAND ${STRATA_ESBUILD} templates/${entry} --bundle --minify --format=iife --charset=utf8
                 --target=chrome105,firefox121,safari16.4 --log-level=warning
-                --loader:.gz=base64 --alias:unpack.wasm.gz=${unpack_file}
+                --loader:.gz=base64 --alias:unpack.wasm.gz=${unpack_file} --alias:page_api=${page_api}
                 --metafile=${embedded}/${entry}.meta.json --outfile=${embedded}/${entry}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-        DEPENDS ${template_files} ${unpack_file}
+        DEPENDS ${template_files} ${unpack_file} ${page_api}
         VERBATIM)
 endfunction()
 

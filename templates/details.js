@@ -4,7 +4,7 @@ import {
     ALLOCATION_REOPENED,
     ALLOCATION_STACK_OF_FREE,
     ALLOCATION_UNMATCHED_END,
-} from "./api.js";
+} from "page_api";
 import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
 import { groupColor } from "./legend.js";
 import { chooseHole, keeperOfHole } from "./map_hand.js";

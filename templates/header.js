@@ -1,5 +1,5 @@
 // Header and toolbar: the file, its figures, and what to know before trusting them.
-import { WHOLE_FILE } from "./api.js";
+import { WHOLE_FILE } from "page_api";
 import { openingWindow } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";

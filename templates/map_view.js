@@ -1,7 +1,7 @@
 // The map below the timeline: the allocator's segments, one row each, after the event at the cursor, otherwise the
 // marked event, otherwise the peak. The module lays it out and draws its pixels; labels and outlines are drawn over
 // them.
-import { DRAW_DARK, DRAW_FOUND } from "./api.js";
+import { DRAW_DARK, DRAW_FOUND } from "page_api";
 import { context2d, cutText, gutterOf, pen, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
 import { lifetimeText, poolName, streamText } from "./describe.js";
 import { addressText } from "./questions.js";

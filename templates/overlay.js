@@ -17,7 +17,7 @@ import { laneOf, phaseLines } from "./lane.js";
 import { keeperNow, mapAllocation } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
-import { FRAME_USER } from "./api.js";
+import { FRAME_USER } from "page_api";
 import { drawMarks, drawOutline } from "./outline.js";
 import { askFindings, askSteps } from "./questions.js";
 import { endApart, invalidate, LIST, momentText, perPage, rangeEvents } from "./state.js";

@@ -1,5 +1,5 @@
 // Starts all parts of a page, and draws those that are out of date.
-import { COLORING_TITLES } from "./api.js";
+import { COLORING_TITLES } from "page_api";
 import { fitOpening, setDevice, showAll } from "./address.js";
 import { plotOf } from "./canvas.js";
 import { askDetail, drawDetail, startDetails } from "./details.js";

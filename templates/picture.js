@@ -1,6 +1,6 @@
 // "Save PNG": draws the current view on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { addressOf, writeHash } from "./address.js";
-import { FRAME_USER } from "./api.js";
+import { FRAME_USER } from "page_api";
 import { AXIS_HEIGHT, context2d, cutText, gutterOf, pen, plotOf, theme, themeColor } from "./canvas.js";
 import { pinnedStack, pinnedText } from "./details.js";
 import { picturedRows } from "./device_rows.js";

@@ -10,7 +10,7 @@ import {
     DRAW_RECORDED,
     DRAW_RESERVED,
     DRAW_SEGMENTS,
-} from "./api.js";
+} from "page_api";
 import { showsAreas, veilAreas } from "./areas.js";
 import { findsNames, nameBandsSoon, writeNames } from "./band_names.js";
 import {

@@ -1,7 +1,7 @@
 // The module's two handles with JavaScript's types: a Session is a recording, a View one device of it with its window,
 // filter and picture. There may be any number of both. `c` of each holds the module's calls, bound to the handle
-// (module.d.ts lists them); the other methods turn their results into text and objects.
-import { RECORDS, SESSION_ROWS, VIEW_ROWS } from "./api.js";
+// (page_api.def lists them); the other methods turn their results into text and objects.
+import { RECORDS, SESSION_ROWS, VIEW_ROWS } from "page_api";
 import { cssTexture } from "./text.js";
 import { atOnce } from "./turns.js";
 

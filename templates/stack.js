@@ -1,5 +1,5 @@
 // A stack as a list: the user's own frames, with folds for the frames between them.
-import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
+import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "page_api";
 import { change } from "./state.js";
 import { baseName, formatCount, formatPlural, frameText, make, makeButton } from "./text.js";
 

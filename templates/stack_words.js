@@ -1,5 +1,5 @@
 // Labels of stacks in a list, with words that tell stacks with the same label apart.
-import { FRAME_USER } from "./api.js";
+import { FRAME_USER } from "page_api";
 import { perPage } from "./state.js";
 
 /** A stack in a line: its call site and the next user frame that called it.

@@ -1,6 +1,6 @@
 // The page's state, how it changes, and how the hash of the URL holds it. change() sets fields and requests a new
 // drawing of what shows them; the drawing happens once per animation frame (draw() in page.js).
-import { COLORING_TITLES } from "./api.js";
+import { COLORING_TITLES } from "page_api";
 import { View } from "./session.js";
 import { element, formatDuration, formatEvent } from "./text.js";
 import { AT_ONCE, nextTurn } from "./turns.js";

@@ -1,5 +1,5 @@
-// Types for `tsc -p templates`, which are checked and not shipped: the page's calls for scripts (docs/page.md). The calls of
-// the WebAssembly module are in module.d.ts.
+// Types for `tsc -p templates`, which are checked and not shipped: the page's calls for scripts (docs/page.md). scripts/page-api
+// writes those of the WebAssembly module's calls into the build folder: module.d.ts.
 
 /** The WebAssembly module: its memory and its exported calls, whose first argument is a handle. */
 type ModuleExports = { memory: WebAssembly.Memory } & ModuleCalls & Record<string, any>;

@@ -1,5 +1,5 @@
 // Why: what Strata concludes, as cards with figures and buttons that show the evidence.
-import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
+import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "page_api";
 import { actionLine } from "./action_line.js";
 import { KIND_TITLES, findingFigure, titleText } from "./finding_words.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";

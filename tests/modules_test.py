@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -91,9 +90,6 @@ class Modules(unittest.TestCase):
         titles = re.findall(r"^    ([a-z_]+): ", (ROOT / "templates/finding_words.js").read_text(), re.M)
         self.assertGreater(len(kinds), 15)
         self.assertEqual(set(kinds) - set(titles), set())
-
-    def test_generated_files(self):
-        subprocess.run([ROOT / "scripts" / "page-api", "--check"], check=True)
 
 
 if __name__ == "__main__":

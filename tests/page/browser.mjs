@@ -28,6 +28,12 @@ export const strata = process.env.STRATA ?? "strata";
 /** The page's WebAssembly module, as the build makes it beside the program and the page carries it packed. */
 export const moduleFile = path.join(path.dirname(strata), "strata.wasm");
 
+/** Bundles scripts that use those of the page. @param {string[]} asked of esbuild: scripts and options */
+export function bundle(...asked) {
+    const api = path.join(path.dirname(strata), "embedded", "api.js");
+    execFileSync("esbuild", [...asked, "--bundle", "--log-level=warning", `--alias:page_api=${api}`]);
+}
+
 /** Whether large sets run whole (scripts/test-all). */
 export const runsAll = process.env.STRATA_TEST_ALL === "ON";
 

@@ -5,13 +5,16 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, here, moduleFile, report, samples, setView, skip, withPage, writePage } from "./browser.mjs";
+import { ask, bundle, folder, here, moduleFile, report, samples, setView, skip, withPage, writePage } from "./browser.mjs";
 
 /** In a page, boot.js lends the program what unpacks the module. */
 Object.assign(globalThis, { window: { strata: { unpack: async () => readFileSync(moduleFile) } } });
 
 /** The page's own scripts, whose types templates/tsconfig.json knows. */
-const scripts = await Promise.all(["load", "questions", "session"].map((name) => import(path.join(here, "..", "templates", `${name}.js`))));
+const names = ["load", "questions", "session"];
+const entries = names.map((name) => path.join(here, "..", "templates", `${name}.js`));
+bundle(...entries, "--format=esm", "--splitting", "--out-extension:.js=.mjs", `--outdir=${folder}/scripts`);
+const scripts = await Promise.all(names.map((name) => import(`${folder}/scripts/${name}.mjs`)));
 const { loadModule, loadSession, askFindings, View } = Object.assign({}, ...scripts);
 
 const SMALL = 3 << 19; // bytes of a real recording

@@ -1,12 +1,11 @@
 // Two recordings, and several views of one, in the same page: each draws and answers as if it were alone.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { browser, folder, here, moduleFile, report, samples, skip, writePage } from "./browser.mjs";
+import { browser, bundle, folder, here, moduleFile, report, samples, skip, writePage } from "./browser.mjs";
 
 /** Stands for boot.js, which lends the program what unpacks the module. */
 const BOOT = "window.strata = { unpack: async (id) => Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0)) };";
@@ -22,7 +21,7 @@ test("views and recordings do not affect each other", { skip }, async () => {
     const inputs = ["two_devices.pickle", "streams.pickle"].map((name) => path.join(samples, name));
     const [first, second] = inputs.map((input) => readFileSync(writePage(input), "utf8"));
     const script = path.join(folder, "script.js");
-    execFileSync("esbuild", [path.join(here, "page", "two_views.js"), "--bundle", "--format=iife", "--log-level=warning", `--outfile=${script}`]);
+    bundle(path.join(here, "page", "two_views.js"), "--format=iife", `--outfile=${script}`);
     const inert = (/** @type {string} */ id, /** @type {string} */ text) => `<script type="application/octet-stream" id="${id}">${text}</script>`;
     const parts = [inert("module", readFileSync(moduleFile, "base64")), inert("payload", carried(first, "payload")), inert("second", carried(second, "payload"))];
     const page = path.join(folder, "views.html");
