@@ -74,6 +74,7 @@ static void picture_address(const struct picture_view *view, const struct timeli
                             struct chart_address *address, struct highlight *highlight) {
     *address =
         (struct chart_address){.highlight = view_highlight(view, timeline, highlight) ? highlight : NULL,
+                               .finding = view->has_finding ? &view->finding : NULL,
                                .each = view->each,
                                .only = view->only && view->search[0] != '\0',
                                .segments = view->segments,
@@ -235,6 +236,7 @@ static void picture_row_fill(struct picture_rows *rows, uint32_t nth, const stru
     part->options.legend_moment = part->timeline->peak_moment;
     *address = *options->address;
     address->compares = false;
+    address->finding = NULL;
     /* Drops a highlight by stream or pool, because each device numbers its own. */
     if (highlight != NULL && (highlight->by == COMPARE_BY_STREAM || highlight->by == COMPARE_BY_POOL))
         address->highlight = NULL;

@@ -125,11 +125,11 @@ static void note_end(struct chart_end *end, const char *value) {
         end->kind = CHART_END_MOMENT;
 }
 
-static void note_selected(struct picture_view *view, const char *value) {
+static void note_index(bool *has, uint32_t *index, const char *value) {
     char *rest;
     unsigned long long number = strtoull(value, &rest, 10);
-    view->has_selected = value[0] >= '0' && value[0] <= '9' && *rest == '\0' && number < UINT32_MAX;
-    view->selected = view->has_selected ? (uint32_t)number : 0;
+    *has = value[0] >= '0' && value[0] <= '9' && *rest == '\0' && number < UINT32_MAX;
+    *index = *has ? (uint32_t)number : 0;
 }
 
 static void note_by(struct picture_view *view, const char *value) {
@@ -150,7 +150,7 @@ static void note_map(struct picture_view *view, const char *value) {
 }
 
 void view_note(struct picture_view *view, const char *name, const char *value) {
-    view->names_moment |= choice_of(name, "window|range|selected|focus|at") >= 0;
+    view->names_moment |= choice_of(name, "window|range|selected|focus|finding|at") >= 0;
     if (strcmp(name, "window") == 0)
         view->has_window = pair_parse(value, &view->from, &view->to);
     else if (strcmp(name, "range") == 0)
@@ -160,7 +160,9 @@ void view_note(struct picture_view *view, const char *name, const char *value) {
     else if (strcmp(name, "at") == 0)
         note_at(view, value);
     else if (strcmp(name, "selected") == 0)
-        note_selected(view, value);
+        note_index(&view->has_selected, &view->selected, value);
+    else if (strcmp(name, "finding") == 0)
+        note_index(&view->has_finding, &view->finding, value);
     else if (strcmp(name, "view") == 0)
         note_by(view, value);
     else if (strcmp(name, "bands") == 0)

@@ -14,7 +14,7 @@ struct view_mark {
 
 /* The parts of --view that are not options of their own. */
 struct picture_view {
-    bool given, has_window, has_bytes, has_at, has_range, has_selected;
+    bool given, has_window, has_bytes, has_at, has_range, has_selected, has_finding;
     /* the address names a moment, so a file with an out-of-memory event does not open there */
     bool names_moment;
     /* the address names all its marks; an older one has only the moments that it compares */
@@ -33,6 +33,7 @@ struct picture_view {
     uint64_t bottom_bytes, top_bytes;
     int64_t at;        /* index of an event */
     uint32_t selected; /* index of an allocation */
+    uint32_t finding;  /* index of the finding whose set is highlighted */
     struct view_mark mark[RASTER_MARKS];
     char focus[VIEW_VALUE_CAPACITY];  /* "site_12", "line_train.py:41 forward"; "": nothing is highlighted */
     char search[VIEW_VALUE_CAPACITY]; /* words; "": none */

@@ -391,6 +391,24 @@ static uint64_t *lit_find(const struct chart_input *input, struct highlight high
     return done ? lit : NULL;
 }
 
+/* Finds the allocations that the address highlights: a finding's set, or else those of a group. False: no memory. */
+static bool asked_light(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
+    const struct chart_address *address = input->options->address;
+    const struct findings *findings = &input->verdicts->findings;
+    if (address->finding != NULL && *address->finding < findings->count) {
+        const struct finding *finding = &findings->finding[*address->finding];
+        uint64_t *lit = arena_bits(arena, input->timeline->device->allocations.count);
+        if (lit != NULL && finding_set(finding, lit)) {
+            asked->lit = lit;
+            input->finding = finding;
+        }
+        return lit != NULL;
+    }
+    if (address->highlight != NULL)
+        asked->lit = lit_find(input, *address->highlight, arena);
+    return address->highlight == NULL || asked->lit != NULL;
+}
+
 /* Finds what the address asks for. False: no memory. */
 static bool address_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
     const struct chart_address *address = input->options->address;
@@ -400,9 +418,8 @@ static bool address_find(struct chart_asked *asked, struct chart_input *input, s
     asked->marks.timeline = input->timeline;
     asked->marks.shown = chart_shown(input);
     asked->marks.outline = outline_find(input);
-    if (address->highlight != NULL && (asked->lit = lit_find(input, *address->highlight, arena)) == NULL)
-        return false;
-    return (!address->only || input->found == NULL || counted_find(asked, input, arena)) &&
+    return asked_light(asked, input, arena) &&
+           (!address->only || input->found == NULL || counted_find(asked, input, arena)) &&
            (!address->segments || bands_find(asked, input, arena));
 }
 

@@ -57,6 +57,7 @@ struct chart_end {
 /* The parts of a page's address other than window and colours. */
 struct chart_address {
     const struct highlight *highlight; /* everything else is faded; NULL: there is no highlight */
+    const uint32_t *finding;           /* index of the finding whose set is highlighted instead; NULL: none */
     bool only;                         /* sums count only the search's matches */
     /* bands of a call site are never merged to one area, however thin they are */
     bool each;

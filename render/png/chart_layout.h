@@ -84,6 +84,7 @@ struct chart_input {
     uint32_t n_groups;
     uint32_t moment;                 /* the legend's moment */
     const struct verdicts *verdicts; /* verdicts of the timeline; NULL: there are none */
+    const struct finding *finding;   /* whose set is highlighted; NULL: none */
     /* [n_rows] the other devices of an address that shows all; without groups */
     const struct chart_input *rows;
     uint32_t n_rows;

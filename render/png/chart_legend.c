@@ -90,7 +90,11 @@ static void key_of_mark(const struct chart_maker *maker, uint32_t i, struct keys
 static void key_of_highlight(const struct chart_maker *maker, struct keys *keys) {
     const struct highlight *highlight = maker->in->options->address->highlight;
     char name[100];
-    if (highlight->by == HIGHLIGHT_BY_FRAME)
+    if (maker->in->finding != NULL)
+        finding_title(maker->in->verdicts, maker->in->finding, name, sizeof name);
+    else if (highlight == NULL)
+        return;
+    else if (highlight->by == HIGHLIGHT_BY_FRAME)
         site_text(maker->in->timeline->trace, highlight->key, name, sizeof name);
     else
         compare_name(maker->in->timeline, (enum compare_by)highlight->by, highlight->key, name, sizeof name);
@@ -110,7 +114,7 @@ static void keys_add_address(const struct chart_maker *maker, struct keys *keys)
             key_of_mark(maker, i, keys);
     if (options->search != NULL)
         key_add(keys, CHART_SWATCH, maker->out->colors.hit, "search: %.110s", options->search->text);
-    if (address->highlight != NULL && address->marks.pinned == UINT32_MAX)
+    if (address->marks.pinned == UINT32_MAX)
         key_of_highlight(maker, keys);
 }
 
