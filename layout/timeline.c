@@ -118,10 +118,10 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
     return peak;
 }
 
-/* The total at the end is known exactly, so the curve is computed backwards from there. */
-static uint64_t reserved_before(const struct timeline *timeline) {
-    const struct device_trace *device = timeline->device;
-    uint64_t bytes = timeline->reserved_end;
+uint64_t timeline_reserved_before(const struct device_trace *device) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        bytes += device->segments[i].total_size;
     for (uint32_t i = device->n_segment_events; i-- > 0;)
         bytes -= segment_event_delta(&device->segment_events[i]);
     int64_t lowest = (int64_t)bytes, now = lowest;
@@ -145,11 +145,9 @@ static uint64_t reserved_lacking(const struct timeline *timeline) {
     return most;
 }
 
-/* Without final segments only changes are known. Live bytes are reserved too, so the curve is raised to them: a
- * lower bound. */
+/* Live bytes are reserved too, so a lower bound is raised to them. */
 static void reserved_raise(struct timeline *timeline) {
-    const struct device_trace *device = timeline->device;
-    if (device->n_segments != 0 || device->n_segment_events == 0)
+    if (!timeline_reserved_is_bound(timeline->device))
         return;
     uint64_t lacking = reserved_lacking(timeline); /* both sums are below 2^63 (TRACE_BYTES_MAX) */
     for (uint32_t i = 0; i < timeline->n_reserved; i++)
@@ -191,7 +189,7 @@ static bool reserved_build(struct timeline *timeline, struct arena *arena) {
         return false;
     for (uint32_t i = 0; i < device->n_segments; i++)
         timeline->reserved_end += device->segments[i].total_size;
-    uint64_t bytes = reserved_before(timeline);
+    uint64_t bytes = timeline_reserved_before(device);
     timeline->reserved_moment[0] = 0;
     timeline->reserved_bytes[0] = timeline->reserved_start = timeline->reserved_peak = bytes;
     for (uint32_t i = 0; i < device->n_segment_events; i++) {

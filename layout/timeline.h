@@ -134,6 +134,15 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
 /* Reserved bytes at a moment. O(log n). */
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
 
+/* The reserved bytes before the first event, as far as segments and their events tell; never so low that the curve
+ * falls below zero. O(segments + their events). */
+uint64_t timeline_reserved_before(const struct device_trace *device);
+
+/* Without final segments only changes of the reserved bytes are known, and the curve is a lower bound. */
+static inline bool timeline_reserved_is_bound(const struct device_trace *device) {
+    return device->n_segments == 0 && device->n_segment_events != 0;
+}
+
 /* The most that is reserved but not in use in the moments [from, to), from < to <= n_moments. O(moments + log n). */
 uint64_t timeline_unused_in(const struct timeline *timeline, uint32_t from, uint32_t to);
 

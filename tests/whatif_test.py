@@ -107,6 +107,27 @@ class CommandLine(unittest.TestCase):
                 self.assertIn("shows no device", text)
             self.assertEqual([], answer("whatif", "--json", path)["devices"])
 
+    def test_without_final_segments_reserved_bytes_are_a_lower_bound(self):
+        """As in a file that is cut off: 80 MiB are given back, 60 MiB come, and then a request fails."""
+        def event(action, at, mib, **more):
+            return {"action": action, "addr": 0x7F0000000000 + (at << 32), "size": mib << 20, "stream": 0, "frames": [], **more}
+        freed = [event("free_completed", 0, 80), event("segment_free", 0, 80)]
+        made = [event(action, at, 30) for at in (1, 2) for action in ("segment_alloc", "alloc")]
+        failed = {**event("oom", 0, 90), "device_free": 20 << 20}
+        del failed["addr"]
+        for trace, least in ((freed + made + [failed], 80), (made + [failed], 60)):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "cut.pickle"
+                path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+                device, _ = whatif(path)
+                text = " ".join(run("whatif", path).stdout.decode().split())
+                planned = answer("plan", "--json", path)["devices"][0]
+            self.assertEqual((least << 20, least << 20), (device["recorded"]["peak_reserved_bytes"],
+                                                          planned["recorded"]["peak_reserved_bytes"]))
+            self.assertEqual({"at_least_bytes": least << 20, "at_most_bytes": None}, device["budget"])
+            self.assertIn(f"{least} MiB reserved at least", text)
+            self.assertEqual(least == 80, "the only release and the reserved curve" in text and "1 flush of the recording has no stack." in text)
+
     def test_the_same_bytes_twice(self):
         self.assertEqual(run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout,
                          run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout)

@@ -4,6 +4,7 @@
 
 #include "base/numbers.h"
 #include "base/sort.h"
+#include "layout/timeline.h"
 
 /* A run ends at the first request that failed in the recording. */
 static uint32_t last_moment(const struct device_trace *device) {
@@ -168,18 +169,6 @@ bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *prog
     return !packed || pack(program, peak.small, &bounds->packed_bytes, arena);
 }
 
-static uint64_t reserved_before_all(const struct device_trace *device) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        bytes += device->segments[i].total_size;
-    for (uint32_t i = 0; i < device->n_segment_events; i++) {
-        const struct segment_event *event = &device->segment_events[i];
-        bool grows = event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP;
-        bytes += grows ? 0 - event->size : event->size;
-    }
-    return bytes;
-}
-
 struct budget_walk {
     const struct program *program;
     struct whatif_budget *budget;
@@ -188,8 +177,11 @@ struct budget_walk {
     uint32_t group, oom;
 };
 
-static void at_most(struct whatif_budget *budget, uint64_t nbytes) {
-    if (budget->at_most_bytes == 0 || nbytes < budget->at_most_bytes)
+/* To a lower bound of the reserved bytes nothing may be added. */
+static void at_most(struct budget_walk *walk, uint64_t nbytes) {
+    struct whatif_budget *budget = walk->budget;
+    bool bound = timeline_reserved_is_bound(walk->program->device);
+    if (!bound && (budget->at_most_bytes == 0 || nbytes < budget->at_most_bytes))
         budget->at_most_bytes = nbytes;
 }
 
@@ -199,7 +191,7 @@ static void retry_bounds(struct budget_walk *walk, const struct release_group *g
     uint32_t behind = group->first + group->count;
     bool plain = behind < device->n_segment_events && device->segment_events[behind].change == SEGMENT_ALLOC;
     if (group->cause == RELEASE_RETRY && group->taken_bytes != 0 && plain)
-        at_most(walk->budget, walk->reserved_bytes + group->taken_bytes - 1);
+        at_most(walk, walk->reserved_bytes + group->taken_bytes - 1);
 }
 
 /* At most what a request would have reserved if it had not failed. Expandable segments map whole granules. */
@@ -219,7 +211,7 @@ static void ooms_before(struct budget_walk *walk, uint32_t event) {
         const struct oom_event *oom = &device->ooms[walk->oom];
         uint64_t refused = refused_bytes(walk, oom->size);
         if (oom->device_free < UINT64_C(1) << 50)
-            at_most(walk->budget,
+            at_most(walk,
                     walk->reserved_bytes + (oom->device_free < refused ? oom->device_free : refused - 1));
     }
 }
@@ -230,8 +222,7 @@ static void event_walk(struct budget_walk *walk, uint32_t index) {
     ooms_before(walk, event->event);
     if (walk->group < releases->count && releases->group[walk->group].first == index)
         retry_bounds(walk, &releases->group[walk->group++]);
-    bool grows = event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP;
-    walk->reserved_bytes += grows ? event->size : 0 - event->size;
+    walk->reserved_bytes += segment_event_delta(event);
     if (walk->reserved_bytes > walk->budget->at_least_bytes)
         walk->budget->at_least_bytes = walk->reserved_bytes;
 }
@@ -242,7 +233,7 @@ struct whatif_budget whatif_budget_find(const struct program *program,
     struct budget_walk walk = {.program = program,
                                .budget = &budget,
                                .settings = recorded,
-                               .reserved_bytes = reserved_before_all(program->device)};
+                               .reserved_bytes = timeline_reserved_before(program->device)};
     budget.at_least_bytes = walk.reserved_bytes;
     for (uint32_t i = 0; i < program->device->n_segment_events; i++)
         event_walk(&walk, i);

@@ -369,9 +369,10 @@ static void budget_write(struct sheet *sheet, const struct plan *plan) {
 static void recorded_write(struct sheet *sheet, const struct plan *plan) {
     char settings[ALLOCATOR_SETTINGS_TEXT];
     allocator_settings_print(&plan->replay->settings, settings);
-    sheet_point(sheet, "Recorded: %s; %s in use, %s reserved at most.%s",
+    sheet_point(sheet, "Recorded: %s; %s in use, %s reserved at %s.%s",
                 settings[0] != '\0' ? sheet_quote(sheet, settings, strlen(settings)) : "default settings",
                 fine(sheet, plan->verdicts->timeline->peak_bytes), fine(sheet, plan->recorded_peak_bytes),
+                timeline_reserved_is_bound(plan->program->device) ? "least" : "most",
                 plan->ended_by_oom ? sheet_format(sheet, " It ends with a request of %s that failed.",
                                                   fine(sheet, plan->program->device->ooms[0].size))
                                    : "");

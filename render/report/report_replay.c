@@ -3,6 +3,8 @@
 #include "render/report/report_json.h"
 #include "render/report/report_words.h"
 
+#include <string.h>
+
 void report_replay_json(struct json_writer *json, const struct replay *replay) {
     json_object(json, "replay", JSON_LINES);
     json_u64(json, "allocations", replay->allocations);
@@ -19,8 +21,10 @@ void report_replay_json(struct json_writer *json, const struct replay *replay) {
     json_end(json);
 }
 
-/* "676 of 678 driver allocations", or "all 678 driver allocations". */
+/* "676 of 678 driver allocations", "all 678 driver allocations", or "the only driver allocation". */
 static const char *part_text(struct sheet *sheet, uint64_t exact, uint64_t of, const char *what) {
+    if (exact == of && of == 1)
+        return sheet_format(sheet, "the only %.*s", (int)strlen(what) - 1, what);
     if (exact == of)
         return sheet_format(sheet, "all %s %s", format_count(of).text, what);
     return sheet_format(sheet, "%s of %s %s", format_count(exact).text, format_count(of).text, what);

@@ -174,8 +174,9 @@ static const char *settings_text(struct sheet *sheet, const struct whatif *whati
 
 static void recorded_write(struct sheet *sheet, const struct whatif *whatif) {
     if (whatif_knows_reserved(whatif, whatif->recorded_peak_bytes))
-        sheet_point(sheet, "Recorded: %s; %s reserved at most.", settings_text(sheet, whatif),
-                    fine_bytes(sheet, whatif->recorded_peak_bytes));
+        sheet_point(sheet, "Recorded: %s; %s reserved at %s.", settings_text(sheet, whatif),
+                    fine_bytes(sheet, whatif->recorded_peak_bytes),
+                    timeline_reserved_is_bound(whatif->program->device) ? "least" : "most");
     else
         sheet_point(sheet, "Recorded: %s, nor how much was reserved.", settings_text(sheet, whatif));
 }
@@ -377,12 +378,12 @@ static void start_write(struct sheet *sheet, const struct whatif *whatif) {
 
 static void assumed_write(struct sheet *sheet, const struct whatif *whatif) {
     const struct releases *releases = &whatif->program->releases;
-    if (releases->n_of_cause[RELEASE_UNKNOWN] != 0)
+    uint64_t unknown = releases->n_of_cause[RELEASE_UNKNOWN];
+    if (unknown != 0)
         sheet_point(
-            sheet,
-            "%s flushes of the recording have no stacks. The model counts them as the allocator's own "
-            "retries, not as calls of empty_cache.",
-            format_count(releases->n_of_cause[RELEASE_UNKNOWN]).text);
+            sheet, "%s of the recording %s. The model counts %s as the allocator's own %s of empty_cache.",
+            words_counted(sheet, unknown, "flush"), unknown == 1 ? "has no stack" : "have no stacks",
+            unknown == 1 ? "it" : "them", unknown == 1 ? "retry, not as a call" : "retries, not as calls");
 }
 
 static void device_head(struct sheet *sheet, const struct whatif *whatif) {

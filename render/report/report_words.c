@@ -43,8 +43,11 @@ const char *words_bytes(struct sheet *sheet, uint64_t bytes) {
 
 const char *words_plural(struct sheet *sheet, const char *thing) {
     size_t nbytes = strlen(thing);
-    bool y = thing[nbytes - 1] == 'y';
-    return sheet_format(sheet, "%.*s%s", (int)(nbytes - y), thing, y ? "ies" : "s");
+    char last = thing[nbytes - 1];
+    return sheet_format(sheet, "%.*s%s", (int)(nbytes - (last == 'y')), thing,
+                        last == 'y'   ? "ies"
+                        : last == 'h' ? "es"
+                                      : "s");
 }
 
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing) {
