@@ -22,60 +22,53 @@ extern const char asset_boot_js_hash[], asset_boot_css_hash[], asset_page_css_ha
 static const struct template_asset boot = {asset_boot_js, &asset_boot_js_nbytes, asset_boot_js_hash};
 static const struct template_asset boot_style = {asset_boot_css, &asset_boot_css_nbytes, asset_boot_css_hash};
 static const struct template_asset module = {asset_strata_wasm, &asset_strata_wasm_nbytes, ""};
+static const struct template_asset markup = {asset_page_html, &asset_page_html_nbytes, ""};
 
 /* The parts that differ between pages. */
 struct shell_assets {
-    struct template_asset markup, style, program;
+    struct template_asset style, program;
 };
 
-static void fill_policy(struct buffer *out, const void *context) {
-    const struct shell_assets *assets = context;
+/* Writes the page up to its still. */
+static struct template shell_begin(struct buffer *out, const struct shell_assets *assets, const char *title) {
+    struct template shell = {out, (const char *)asset_shell_html};
+    template_hole(&shell, "POLICY");
     template_add_policy(out, &(struct template_policy){{&boot, &assets->program},
                                                        {&boot_style, &assets->style},
                                                        " 'wasm-unsafe-eval'; worker-src blob:"});
-}
-
-static void fill_style(struct buffer *out, const void *context) {
-    (void)context;
+    template_hole(&shell, "TITLE");
+    template_add_title(out, title);
+    template_hole(&shell, "STYLE");
     template_add_style(out, &boot_style);
+    template_hole(&shell, "STILL");
+    return shell;
 }
 
-static void fill_program(struct buffer *out, const void *context) {
-    const struct shell_assets *assets = context;
-    template_add_packed(out, "module", &module);
-    template_add_packed(out, "style", &assets->style);
-    template_add_packed(out, "markup", &assets->markup);
-    template_add_packed(out, "program", &assets->program);
-    template_add_script(out, &boot);
+/* Writes what comes after the data. */
+static void shell_end(struct template *shell, const struct shell_assets *assets) {
+    template_hole(shell, "PROGRAM");
+    template_add_packed(shell->out, "module", &module);
+    template_add_packed(shell->out, "style", &assets->style);
+    template_add_packed(shell->out, "markup", &markup);
+    template_add_packed(shell->out, "program", &assets->program);
+    template_add_script(shell->out, &boot);
+    template_end(shell);
 }
 
-/* Writes the page. `own` has the holes TITLE, STILL and DATA. */
-static void shell_fill(struct buffer *out, const struct shell_assets *assets,
-                       const struct template_holes *own) {
-    static const struct template_hole holes[] = {
-        {"POLICY", fill_policy}, {"STYLE", fill_style}, {"PROGRAM", fill_program}};
-    template_fill(out, (const char *)asset_shell_html,
-                  &(struct template_holes){holes, sizeof holes / sizeof *holes, assets, own});
-}
-
-/* Measures the same page; 0: no memory. */
-static uint64_t shell_measure(const struct shell_assets *assets, const struct template_holes *own) {
-    struct buffer shell = {0};
-    shell_fill(&shell, assets, own);
-    uint64_t nbytes = shell.failed ? 0 : shell.nbytes;
-    buffer_release(&shell);
+/* The size of a page that was only written to be measured, and is released; 0: no memory. */
+static uint64_t measured_nbytes(struct buffer *page) {
+    uint64_t nbytes = page->failed ? 0 : page->nbytes;
+    buffer_release(page);
     return nbytes;
 }
 
 /* ---- the page of a recording ---- */
 
 static const struct shell_assets page_assets = {
-    .markup = {asset_page_html, &asset_page_html_nbytes, ""},
     .style = {asset_page_css, &asset_page_css_nbytes, asset_page_css_hash},
     .program = {asset_main_js, &asset_main_js_nbytes, asset_main_js_hash},
 };
 
-/* The data behind the template's holes. */
 struct page_parts {
     const struct html_options *options;
     struct buffer payload;
@@ -83,13 +76,8 @@ struct page_parts {
     bool merged; /* the payload is a smaller recording, about which `opening` says nothing */
 };
 
-static void fill_page_title(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    template_add_title(out, html_title(parts->options));
-}
-
 /* Writes the JSON unchanged, except for what would end the element. */
-static void fill_plan(struct buffer *out, const struct html_options *options) {
+static void add_plan(struct buffer *out, const struct html_options *options) {
     buffer_add_text(out, "<script type=\"application/json\" id=\"plan\">");
     for (size_t i = 0, from = 0; i <= options->plan_nbytes; i++)
         if (i == options->plan_nbytes || options->plan[i] == '<') {
@@ -99,17 +87,7 @@ static void fill_plan(struct buffer *out, const struct html_options *options) {
         }
 }
 
-static void fill_page_data(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    if (parts->options->plan_nbytes != 0)
-        fill_plan(out, parts->options);
-    if (parts->options->opening != NULL && !parts->merged)
-        buffer_printf(out, "<data id=\"opening\" value='%s'></data>", parts->options->opening);
-    template_add_inert(out, "payload", parts->payload.bytes, parts->payload.nbytes);
-}
-
-static void fill_still(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
+static void add_still(struct buffer *out, const struct page_parts *parts) {
     const char *still = parts->options->still, *picture = still != NULL ? strstr(still, "<img ") : NULL;
     if (still == NULL)
         return;
@@ -120,12 +98,24 @@ static void fill_still(struct buffer *out, const void *context) {
     buffer_add_text(out, still);
 }
 
-static const struct template_hole page_holes[] = {
-    {"TITLE", fill_page_title}, {"STILL", fill_still}, {"DATA", fill_page_data}};
+static void page_write(struct buffer *out, const struct page_parts *parts) {
+    const struct html_options *options = parts->options;
+    struct template shell = shell_begin(out, &page_assets, html_title(options));
+    add_still(out, parts);
+    template_hole(&shell, "DATA");
+    if (options->plan_nbytes != 0)
+        add_plan(out, options);
+    if (options->opening != NULL && !parts->merged)
+        buffer_printf(out, "<data id=\"opening\" value='%s'></data>", options->opening);
+    template_add_inert(out, "payload", parts->payload.bytes, parts->payload.nbytes);
+    shell_end(&shell, &page_assets);
+}
 
 static enum html_result page_fit(struct page_parts *parts, const struct trace *trace,
-                                 const struct template_holes *own, struct html_outcome *took) {
-    uint64_t frame_nbytes = shell_measure(&page_assets, own);
+                                 struct html_outcome *took) {
+    struct buffer frame = {0};
+    page_write(&frame, parts);
+    uint64_t frame_nbytes = measured_nbytes(&frame);
     *took = (struct html_outcome){0};
     return frame_nbytes != 0 ? payload_fit(&parts->payload, trace, parts->options, frame_nbytes, took)
                              : HTML_NO_MEMORY;
@@ -136,17 +126,16 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
     struct page_parts parts = {.options = options, .payload = {.host = host}};
     struct html_outcome took = {0};
     enum html_result result;
-    const struct template_holes own = {page_holes, sizeof page_holes / sizeof *page_holes, &parts, NULL};
-    result = page_fit(&parts, trace, &own, &took);
+    result = page_fit(&parts, trace, &took);
     if (result == HTML_TOO_LARGE) { /* the smallest page goes without what it can do without */
         buffer_release(&parts.payload);
         parts.payload = (struct buffer){.host = host};
         parts.bare = true;
-        result = page_fit(&parts, trace, &own, &took);
+        result = page_fit(&parts, trace, &took);
     }
     parts.merged = took.n_allocations != 0;
     if (result == HTML_DONE)
-        shell_fill(out, &page_assets, &own);
+        page_write(out, &parts);
     if (outcome != NULL)
         *outcome = took;
     buffer_release(&parts.payload);
@@ -156,38 +145,25 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
 /* ---- the page of a difference ---- */
 
 static const struct shell_assets pair_assets = {
-    .markup = {asset_page_html, &asset_page_html_nbytes, ""},
     .style = {asset_pair_css, &asset_pair_css_nbytes, asset_pair_css_hash},
     .program = {asset_pair_js, &asset_pair_js_nbytes, asset_pair_js_hash},
 };
 
-/* The data behind the template's holes. */
 struct pair_parts {
     const struct diff_page *page;
     struct buffer a, b;           /* payloads */
     struct payload_piece figures; /* deflated: its checksum tells a damaged file */
 };
 
-static void fill_pair_title(struct buffer *out, const void *context) {
-    const struct pair_parts *parts = context;
-    template_add_title(out, parts->page->title);
-}
-
 /* The element is not called "payload", because a reader of one recording's page must not take a page of two for one. */
-static void fill_pair_data(struct buffer *out, const void *context) {
-    const struct pair_parts *parts = context;
+static void pair_write(struct buffer *out, const struct pair_parts *parts) {
+    struct template shell = shell_begin(out, &pair_assets, parts->page->title);
+    template_hole(&shell, "DATA");
     template_add_inert(out, "figures", parts->figures.packed, parts->figures.packed_nbytes);
     template_add_inert(out, "payload-a", parts->a.bytes, parts->a.nbytes);
     template_add_inert(out, "payload-b", parts->b.bytes, parts->b.nbytes);
+    shell_end(&shell, &pair_assets);
 }
-
-static void fill_no_still(struct buffer *out, const void *context) {
-    (void)out;
-    (void)context;
-}
-
-static const struct template_hole pair_holes[] = {
-    {"TITLE", fill_pair_title}, {"STILL", fill_no_still}, {"DATA", fill_pair_data}};
 
 static enum html_result fit_a(struct pair_parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
     return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);
@@ -217,12 +193,13 @@ enum html_result diff_page_render(struct buffer *out, const struct diff_page *pa
     enum html_result result = HTML_NO_MEMORY;
     if (page->figures->nbytes > UINT32_MAX || !deflate_pieces(&parts.figures, 1, 1, host))
         return result;
-    const struct template_holes own = {pair_holes, sizeof pair_holes / sizeof *pair_holes, &parts, NULL};
-    uint64_t shell_nbytes = shell_measure(&pair_assets, &own);
+    struct buffer shell = {0};
+    pair_write(&shell, &parts);
+    uint64_t shell_nbytes = measured_nbytes(&shell);
     if (shell_nbytes != 0)
         result = fit_both(&parts, shell_nbytes, outcome_a, outcome_b);
     if (result == HTML_DONE)
-        shell_fill(out, &pair_assets, &own);
+        pair_write(out, &parts);
     buffer_release(&parts.a);
     buffer_release(&parts.b);
     deflate_release(&parts.figures, 1, host);

@@ -72,33 +72,23 @@ void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes
     buffer_add_text(out, "</script>");
 }
 
-static bool hole_is(const struct template_hole *hole, const char *name) {
-    size_t length = strlen(hole->name);
-    return strncmp(name, hole->name, length) == 0 && name[length] == ' ';
-}
+static const char hole_begin[] = "<!-- hole:", hole_end[] = "<!-- /hole -->";
 
-/* Fills the hole whose name `name` begins with, up to the space after it. False: there is no such hole. */
-static bool hole_fill(struct buffer *out, const struct template_holes *holes, const char *name) {
-    for (; holes != NULL; holes = holes->others)
-        for (size_t i = 0; i < holes->count; i++)
-            if (hole_is(&holes->hole[i], name)) {
-                holes->hole[i].fill(out, holes->context);
-                return true;
-            }
-    return false;
-}
-
-void template_fill(struct buffer *out, const char *template, const struct template_holes *holes) {
-    static const char begin[] = "<!-- hole:", end[] = "<!-- /hole -->";
-    const char *at;
-    while ((at = strstr(template, begin)) != NULL) {
-        const char *after = strstr(at, end);
-        buffer_add(out, template, (size_t)(at - template));
-        if (!after || !hole_fill(out, holes, at + strlen(begin))) {
-            out->failed = true;
-            return;
-        }
-        template = after + strlen(end);
+void template_hole(struct template *template, const char *name) {
+    const char *hole = strstr(template->rest, hole_begin),
+               *end = hole != NULL ? strstr(hole, hole_end) : NULL;
+    size_t n = strlen(name);
+    if (end == NULL || strncmp(hole + strlen(hole_begin), name, n) != 0 ||
+        hole[strlen(hole_begin) + n] != ' ') {
+        template->out->failed = true;
+        return;
     }
-    buffer_add_text(out, template);
+    buffer_add(template->out, template->rest, (size_t)(hole - template->rest));
+    template->rest = end + strlen(hole_end);
+}
+
+void template_end(struct template *template) {
+    if (strstr(template->rest, hole_begin) != NULL)
+        template->out->failed = true;
+    buffer_add_text(template->out, template->rest);
 }

@@ -4,25 +4,19 @@
 
 #include "base/buffer.h"
 
-/* A place "<!-- hole:NAME ... --> default <!-- /hole -->" of a template. */
-struct template_hole {
-    const char *name;
-    void (*fill)(struct buffer *out, const void *context); /* a failure shows in out->failed */
-};
-
-/* Holes whose `fill` gets the same context; `others` has more (NULL: none). */
-struct template_holes {
-    const struct template_hole *hole;
-    size_t count;
-    const void *context;
-    const struct template_holes *others;
-};
-
 /*
- * Appends the template with its holes filled. The text in a hole is a default, so that the template opens by itself in
- * an editor or a browser. A template with an unknown or unclosed hole is a mistake of the build: out->failed is set.
+ * A template, written piece by piece. It has holes, "<!-- hole:NAME ... --> default <!-- /hole -->", whose defaults are
+ * left out: they are there so that the template opens by itself in an editor or a browser.
  */
-void template_fill(struct buffer *out, const char *template, const struct template_holes *holes);
+struct template {
+    struct buffer *out;
+    const char *rest; /* what is not yet written */
+};
+
+/* Appends the text up to the next hole, into which the caller then writes. A template whose next hole has another name,
+ * or that has more holes at its end, is a mistake of the build: out->failed is set. */
+void template_hole(struct template *template, const char *name);
+void template_end(struct template *template);
 
 /* A file of templates/ as the build embedded it; it goes into a page unchanged. */
 struct template_asset {
