@@ -9,7 +9,6 @@
 #include "cli/memory.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/version.h"
 #include "cli/window.h"
 #include "layout/phases.h"
 #include "render/page/html.h"

@@ -152,7 +152,6 @@ int export_write(struct buffer *out, const struct recording *recording, const st
         .file = recording->input.name,
         .fingerprint = recording->fingerprint,
         .source = recording_kind(recording),
-        .version = STRATA_VERSION,
         .filter = filter.query,
         .device = device,
         .allocated = settings->allocated,

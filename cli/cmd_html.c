@@ -6,7 +6,6 @@
 #include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/version.h"
 #include "cli/window.h"
 #include "render/page/html.h"
 #include "render/page/template.h"
@@ -127,7 +126,6 @@ static bool still_draw(struct buffer *out, const struct verdicts *verdicts, cons
                                     .fingerprint = still->recording->fingerprint,
                                     .title = still->settings->title,
                                     .flags = "",
-                                    .version = STRATA_VERSION,
                                     .width = STILL_WIDTH,
                                     .height = heights[i],
                                     .scale = 1,

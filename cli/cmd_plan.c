@@ -10,7 +10,6 @@
 #include "cli/recording.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/version.h"
 #include "cli/whatif.h"
 #include "layout/device_part.h"
 #include "render/png/plan_chart.h"

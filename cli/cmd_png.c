@@ -7,7 +7,6 @@
 #include "cli/planning.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/version.h"
 #include "cli/window.h"
 #include "render/png/chart.h"
 #include "render/words/plan.h"
@@ -22,7 +21,6 @@ static struct chart_options chart_options_of(const struct recording *recording,
         .fingerprint = recording->fingerprint,
         .title = settings->title,
         .flags = settings->flags,
-        .version = STRATA_VERSION,
         .width = settings->width,
         .height = settings->height,
         .scale = settings->scale,
@@ -145,7 +143,6 @@ struct picture_options picture_options_of(const struct settings *settings, const
                                     .dark = strcmp(settings->theme, "dark") == 0,
                                     .file = file,
                                     .fingerprint = fingerprint,
-                                    .version = STRATA_VERSION,
                                     .flags = settings->flags};
 }
 

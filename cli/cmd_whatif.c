@@ -9,7 +9,6 @@
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/thread.h"
-#include "cli/version.h"
 #include "cli/whatif.h"
 #include "render/png/whatif_chart.h"
 #include "render/report/report_whatif.h"

@@ -6,7 +6,6 @@
 #include "cli/output.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
-#include "cli/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +125,7 @@ static int help_run(const char *name) {
 
 /* Prints pages of the manual and completions, for building and installing the program (scripts/manual.cmake). */
 static int manual_run(const char *what) {
-    return manual_print(what, verbs, N_VERBS, STRATA_VERSION) ? printed() : EXIT_CODE_USAGE;
+    return manual_print(what, verbs, N_VERBS) ? printed() : EXIT_CODE_USAGE;
 }
 
 /* The other commands of _memory_viz.py, and the verbs that do the same here. */

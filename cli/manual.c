@@ -28,13 +28,13 @@ static void roff_text(const char *text) {
 }
 
 /* Prints the heading of a page; its name is in capitals. */
-static void page_begin(const char *verb, const char *summary, const char *version) {
+static void page_begin(const char *verb, const char *summary) {
     char title[64];
     snprintf(title, sizeof title, "strata%s%s", verb != NULL ? "-" : "", verb != NULL ? verb : "");
     printf(".TH ");
     for (const char *at = title; *at != '\0'; at++)
         putchar(toupper((unsigned char)*at));
-    printf(" 1 \"\" \"strata %s\" \"Strata\"\n.SH NAME\n", version);
+    printf(" 1 \"\" \"strata " STRATA_VERSION "\" \"Strata\"\n.SH NAME\n");
     roff_text(title);
     printf(" \\- ");
     roff_text(summary);
@@ -61,8 +61,8 @@ static void option_page(const struct option *option) {
     putchar('\n');
 }
 
-static void verb_page(const struct verb *verb, const char *version) {
-    page_begin(verb->name, verb->summary, version);
+static void verb_page(const struct verb *verb) {
+    page_begin(verb->name, verb->summary);
     printf("[OPTION]... ");
     roff_text(verb->operands != NULL ? verb->operands : "SNAPSHOT");
     printf("\n.SH DESCRIPTION\n");
@@ -75,8 +75,8 @@ static void verb_page(const struct verb *verb, const char *version) {
     printf(".fi\n.SH SEE ALSO\n.BR strata (1)\n");
 }
 
-static void program_page(const struct verb *const *verbs, size_t n_verbs, const char *version) {
-    page_begin(NULL, "turns a PyTorch memory snapshot into a picture", version);
+static void program_page(const struct verb *const *verbs, size_t n_verbs) {
+    page_begin(NULL, "turns a PyTorch memory snapshot into a picture");
     printf("[VERB] [OPTION]... SNAPSHOT\n.SH DESCRIPTION\n"
            "Turns a PyTorch memory snapshot into one page, a picture or a report. Nothing in it is executed, "
            "nothing is "
@@ -169,7 +169,7 @@ static void fish_print(const struct verb *const *verbs, size_t n_verbs) {
     }
 }
 
-bool manual_print(const char *what, const struct verb *const *verbs, size_t n_verbs, const char *version) {
+bool manual_print(const char *what, const struct verb *const *verbs, size_t n_verbs) {
     if (strcmp(what, "bash") == 0)
         bash_print(verbs, n_verbs);
     else if (strcmp(what, "zsh") == 0)
@@ -177,11 +177,11 @@ bool manual_print(const char *what, const struct verb *const *verbs, size_t n_ve
     else if (strcmp(what, "fish") == 0)
         fish_print(verbs, n_verbs);
     else if (strcmp(what, "man") == 0)
-        program_page(verbs, n_verbs, version);
+        program_page(verbs, n_verbs);
     else {
         for (size_t i = 0; i < n_verbs; i++)
             if (strcmp(verbs[i]->name, what) == 0) {
-                verb_page(verbs[i], version);
+                verb_page(verbs[i]);
                 return true;
             }
         return false;

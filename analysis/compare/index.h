@@ -169,7 +169,6 @@ struct index_refusal {
 
 struct index {
     struct arena *arena; /* of everything here */
-    const char *version; /* of Strata */
     uint32_t n_rows, n_failed, n_skipped, n_notes;
     uint32_t rows_capacity;
     struct index_row *rows; /* sorted by index_sort */

@@ -8,7 +8,6 @@
 #include "cli/batch/batch_store.h"
 #include "cli/json_file.h"
 #include "cli/terminal.h"
-#include "cli/version.h"
 #include "render/index/index.h"
 
 #include <dirent.h>
@@ -26,7 +25,6 @@ enum { MISSING_SHOWN = 400 };
 /* Starts an index with room for so many refusals and notes, and for one more note, about series. */
 static void index_begin(struct index *index, struct batch *batch, size_t count) {
     *index = (struct index){.arena = &batch->arena,
-                            .version = STRATA_VERSION,
                             .failed = batch_alloc(batch, count, sizeof *index->failed),
                             .skipped = batch_alloc(batch, count, sizeof *index->skipped),
                             .notes = batch_alloc(batch, count + 1, sizeof *index->notes)};

@@ -3,7 +3,6 @@
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_profile.h"
 #include "cli/json_file.h"
-#include "cli/version.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "cli/batch/batch_sidecar.h"
 #include "cli/planning.h"
 #include "cli/render.h"
-#include "cli/version.h"
 #include "cli/whatif.h"
 #include "layout/groups.h"
 #include "layout/site.h"

@@ -52,7 +52,6 @@ struct export_options {
     const char *file;                  /* name of the input as the reader knows it */
     const char *fingerprint;           /* of the input, "xxh128:" and 32 hex digits */
     const char *source;                /* "snapshot", "kineto", ... */
-    const char *version;               /* of the program */
     const struct filter_query *filter; /* only allocations that pass it are exported; NULL: all */
     int32_t device;                    /* ordinal, or EXPORT_ALL_DEVICES */
     bool allocated; /* flame graphs sum up what was allocated in the range instead of what is live */

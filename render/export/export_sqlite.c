@@ -406,7 +406,7 @@ static bool meta_put(struct database *to, const char *key, const char *value) {
 static bool metas_put(struct database *to) {
     const struct export_options *options = to->work->options;
     return meta_put(to, "file", options->file) && meta_put(to, "fingerprint", options->fingerprint) &&
-           meta_put(to, "kind", options->source) && meta_put(to, "strata", options->version) &&
+           meta_put(to, "kind", options->source) && meta_put(to, "strata", STRATA_VERSION) &&
            meta_put(to, "schema", "1") &&
            (options->filter == NULL || meta_put(to, "filter", options->filter->text));
 }

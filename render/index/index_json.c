@@ -406,7 +406,7 @@ bool index_write(struct json_writer *json, const struct index *index) {
     json_object(json, NULL, JSON_LINES);
     json_u64(json, "schema", 2);
     json_text(json, "kind", "batch");
-    json_text(json, "version", index->version);
+    json_text(json, "version", STRATA_VERSION);
     add_totals(json, index, &totals);
     add_notes(json, index);
     add_findings(json, index);

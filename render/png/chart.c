@@ -164,12 +164,11 @@ static void rows_text(const struct chart_layout *layout, const struct chart_opti
 
 static enum chart_error write_png(struct buffer *out, const struct png_picture *picture,
                                   const struct chart_layout *layout, const struct chart_options *options) {
-    char software[96], plot[80], rows[1024];
-    snprintf(software, sizeof software, "Strata %.80s", options->version);
+    char plot[80], rows[1024];
     snprintf(plot, sizeof plot, "%d %d %d %d", (int)layout->plot.x, (int)layout->plot.y,
              (int)layout->plot.width, (int)layout->plot.height);
     rows_text(layout, options, rows, sizeof rows);
-    const struct png_text texts[] = {{"Software", software},
+    const struct png_text texts[] = {{"Software", "Strata " STRATA_VERSION},
                                      {"strata:fingerprint", options->fingerprint},
                                      {"strata:flags", options->flags},
                                      {"strata:plot", plot},

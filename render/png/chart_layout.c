@@ -158,12 +158,11 @@ static void subtitle_put(struct chart_maker *maker, struct rect line) {
 static int32_t head_put(struct chart_maker *maker, struct rect page) {
     const struct chart_options *options = maker->in->options;
     const struct chart_colors *colors = &maker->out->colors;
-    char maker_name[80];
-    snprintf(maker_name, sizeof maker_name, "Strata %.60s", options->version);
     int32_t title_line = chart_line(maker->title);
     int32_t name_y = page.y + title_line - chart_line(maker->small) - (int32_t)maker->title.px / 8;
     struct rect name = {page.x + page.width / 2, name_y, page.width / 2, 0};
-    int32_t name_width = chart_put_text(maker, name, CHART_RIGHT, maker->small, colors->quiet, maker_name);
+    int32_t name_width =
+        chart_put_text(maker, name, CHART_RIGHT, maker->small, colors->quiet, "Strata " STRATA_VERSION);
     struct rect title = {page.x, page.y, page.width - name_width - maker->em, 0};
     chart_put_text(maker, title, CHART_LEFT, maker->title, colors->text,
                    options->title ? options->title : options->file);

@@ -177,9 +177,9 @@ static void draw(struct pad *pad, const struct plot_side *a, const struct plot_s
     int32_t em = picture->em;
     struct rect page = picture_page(picture);
     char text[TEXT_NBYTES];
-    snprintf(text, sizeof text, "Strata %.60s", picture->options->version);
-    int32_t name = picture_text(picture, (struct rect){page.x + page.width / 2, page.y, page.width / 2, 0},
-                                picture->small, picture->colors->quiet, true, FONT_CUT_END, text);
+    int32_t name =
+        picture_text(picture, (struct rect){page.x + page.width / 2, page.y, page.width / 2, 0},
+                     picture->small, picture->colors->quiet, true, FONT_CUT_END, "Strata " STRATA_VERSION);
     headline(pad, text, sizeof text);
     picture_say(picture, (struct rect){page.x, page.y, page.width - name - em, 0}, picture->title,
                 picture->colors->text, text);

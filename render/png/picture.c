@@ -40,9 +40,8 @@ enum chart_error picture_close(struct picture *picture, struct buffer *out) {
     const struct png_picture png = {picture->canvas.rgba, NULL, picture->canvas.width,
                                     picture->canvas.height};
     enum chart_error error = CHART_NO_MEMORY;
-    char software[96];
-    snprintf(software, sizeof software, "Strata %.80s", options->version);
-    struct png_text texts[4] = {{"Software", software}, {"strata:fingerprint", options->fingerprint}};
+    struct png_text texts[4] = {{"Software", "Strata " STRATA_VERSION},
+                                {"strata:fingerprint", options->fingerprint}};
     uint32_t n = 2;
     if (options->fingerprint_b != NULL)
         texts[n++] = (struct png_text){"strata:fingerprint_b", options->fingerprint_b};
@@ -105,11 +104,9 @@ void picture_ticks(struct picture *picture, struct rect area, int32_t x) {
 }
 
 int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line) {
-    char text[128];
-    snprintf(text, sizeof text, "Strata %.80s", picture->options->version);
     int32_t width =
         picture_text(picture, (struct rect){page.x + page.width * 3 / 4, page.y, page.width / 4, 0},
-                     picture->small, picture->colors->quiet, true, FONT_CUT_END, text);
+                     picture->small, picture->colors->quiet, true, FONT_CUT_END, "Strata " STRATA_VERSION);
     picture_text(picture, (struct rect){page.x, page.y, page.width - width - picture->em, 0}, picture->title,
                  picture->colors->text, false, FONT_CUT_MIDDLE, title);
     page.y += canvas_line_height(picture->title);

@@ -10,7 +10,6 @@ struct picture_options {
     bool dark;
     const char *file, *fingerprint; /* of the input; of a difference A's fingerprint */
     const char *fingerprint_b;      /* of a difference; otherwise NULL */
-    const char *version;            /* of Strata */
     const char *flags;              /* for the text chunk; may be "" */
 };
 

@@ -89,7 +89,6 @@ static void export_check(const struct trace *trace, enum export_kind kind, struc
         .file = "input",
         .fingerprint = "xxh128:",
         .source = "snapshot",
-        .version = "0",
         .device = choice & 1 && trace->n_devices != 0 ? trace->devices[0].ordinal : EXPORT_ALL_DEVICES,
         .allocated = (choice & 2) != 0,
         .range = choice & 4 ? range_choose : NULL,

@@ -94,7 +94,6 @@ static inline struct chart_options options_of(uint32_t width, uint32_t height, u
     return (struct chart_options){.file = "/data/runs/rank3_memory_snapshot.pickle",
                                   .fingerprint = "xxh128:0123456789abcdef0123456789abcdef",
                                   .flags = "--scale 1",
-                                  .version = "0.0.0",
                                   .width = width,
                                   .height = height,
                                   .scale = scale,

@@ -370,7 +370,6 @@ static int picture_draw(struct buffer *out, void *input) {
     const struct chart_options options = {.file = "f",
                                           .fingerprint = "",
                                           .flags = "",
-                                          .version = "",
                                           .width = 400,
                                           .height = 300,
                                           .scale = 1,
