@@ -317,8 +317,9 @@ static enum diff_alignment sides_align(struct side *a, struct side *b, enum alig
         return DIFF_BY_ANNOTATION;
     if (align != ALIGN_PEAK)
         terminal_note(b->recording.input.shown,
-                      "has no %s in common with the first; each is compared at its peak",
-                      align == ALIGN_STEP ? "steps" : "annotation");
+                      align == ALIGN_STEP ? "it or the first has no steps; each is compared at its peak"
+                                          : "shares no annotation around the first's peak; each is "
+                                            "compared at its peak");
     return DIFF_BY_PEAK;
 }
 

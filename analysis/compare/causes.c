@@ -54,15 +54,14 @@ static bool rates_differ(const struct site_profile *a, const struct site_profile
                          struct cause_steps steps) {
     if (!is_per_step(a, b, steps))
         return a->made != b->made;
-    /* one turn may be half outside of a recording */
-    uint64_t left = a->made * steps.b, right = b->made * steps.a, apart = distance_of(left, right);
-    uint64_t per_a = mean_of(a->made, steps.a), per_b = mean_of(b->made, steps.b);
+    uint64_t left = a->in_steps * steps.b, right = b->in_steps * steps.a, apart = distance_of(left, right);
+    uint64_t per_a = mean_of(a->in_steps, steps.a), per_b = mean_of(b->in_steps, steps.b);
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
 
 /* Does a site allocate less often in A: per step if there are steps, as the sentence says? */
 static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
-    return is_per_step(a, b, steps) ? a->made * steps.b < b->made * steps.a : a->made < b->made;
+    return is_per_step(a, b, steps) ? a->in_steps * steps.b < b->in_steps * steps.a : a->made < b->made;
 }
 
 static uint64_t mean_bits(const struct site_profile *profile) {
@@ -80,12 +79,17 @@ static bool only_older_differs(const struct site_profile *a, const struct site_p
            (a->older < b->older) == (a->bytes < b->bytes);
 }
 
+/* Is a site known only as the place where older memory was freed? */
+static bool is_freed_here(const struct site_profile *profile) {
+    return profile->freed_here != 0 && profile->freed_here == profile->older && profile->made == 0;
+}
+
 static enum cause_kind kind_of(const struct compare_site *site, struct cause_steps steps) {
     const struct site_profile *a = &site->a, *b = &site->b;
     if (!profile_exists(a))
-        return CAUSE_NEW;
+        return is_freed_here(b) ? CAUSE_OLDER : CAUSE_NEW;
     if (!profile_exists(b))
-        return CAUSE_GONE;
+        return is_freed_here(a) ? CAUSE_OLDER : CAUSE_GONE;
     /* A change that goes against the difference is not its cause. */
     bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
     bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes);
@@ -108,13 +112,15 @@ static bool is_moved(const struct compare_site *site) {
 static void figures_set(struct cause *cause, const struct compare_site *site, struct cause_steps steps) {
     const struct site_profile *a = &site->a, *b = &site->b;
     cause->per_step = is_per_step(a, b, steps);
+    cause->freed_here = is_freed_here(a) || is_freed_here(b) ||
+                        (cause->kind == CAUSE_OLDER && (a->freed_here | b->freed_here) != 0);
     if (cause->kind == CAUSE_SIZE) {
         cause->from = mean_size(a);
         cause->to = mean_size(b);
         cause->mean = a->least_bytes != a->most_bytes || b->least_bytes != b->most_bytes;
     } else if (cause->kind == CAUSE_OFTEN) {
-        cause->from = cause->per_step ? mean_of(a->made, steps.a) : a->made;
-        cause->to = cause->per_step ? mean_of(b->made, steps.b) : b->made;
+        cause->from = cause->per_step ? mean_of(a->in_steps, steps.a) : a->made;
+        cause->to = cause->per_step ? mean_of(b->in_steps, steps.b) : b->made;
     } else if (cause->kind == CAUSE_OLDER) {
         cause->from = a->older;
         cause->to = b->older;

@@ -39,9 +39,14 @@ static void profile_add(struct site_profile *profile, const struct compare_side 
         allocations->birth[allocation] <= side->moment && side->moment < allocations->death[allocation];
     if (allocation < allocations->preexisting) {
         profile->older += n;
+        profile->freed_here += (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) != 0 ? n : 0;
     } else {
         profile->made += n;
         profile->made_bytes += size;
+        profile->in_steps += side->steps_from <= allocations->birth[allocation] &&
+                                     allocations->birth[allocation] < side->steps_until
+                                 ? n
+                                 : 0;
         profile->lifetime_bits +=
             n * log2_q8(allocations->death[allocation] - allocations->birth[allocation]);
     }
@@ -60,6 +65,7 @@ static void profile_add(struct site_profile *profile, const struct compare_side 
         profile->stack = allocations->stack[allocation];
     profile->bytes += size;
     profile->count += n;
+    profile->largest = larger_of(profile->largest, size);
 }
 
 /* Makes the profiles of sites, in the order of their first allocation, and each frame's profile + 1. */

@@ -84,8 +84,9 @@ struct compare_side {
     const struct timeline *timeline; /* the whole device */
     const uint64_t *keep;            /* what a filter keeps; NULL: all */
     uint32_t moment;
-    const uint8_t *category;       /* of each allocation; NULL: unknown */
-    const struct phase_runs *runs; /* phases of all allocations; NULL: unknown */
+    const uint8_t *category;          /* of each allocation; NULL: unknown */
+    const struct phase_runs *runs;    /* phases of all allocations; NULL: unknown */
+    uint32_t steps_from, steps_until; /* the moments of the steps that were recorded whole; equal: none */
 };
 
 /* A group of both recordings, identified by its name; groups with one key are in the same order as `key`. */
@@ -106,12 +107,15 @@ struct site_profile {
     uint32_t site;                    /* frame id */
     uint32_t stack;                   /* of one of its allocations, if one is alive at the moment */
     uint64_t bytes, count;            /* at the moment */
+    uint64_t largest;                 /* of these, in bytes */
     uint64_t made, made_bytes;        /* while recording */
+    uint64_t in_steps;                /* of these, made in the side's whole steps */
     uint64_t least_bytes, most_bytes; /* of one allocation */
     /* sum over what was made of the binary logarithms of lifetimes in events, in 1/256 */
     uint64_t lifetime_bits;
-    uint64_t older, at_end;     /* older: from before the recording; at_end: alive at its end */
-    uint64_t sizes;             /* a hash of the multiset of sizes of all its allocations */
+    uint64_t older, at_end; /* older: from before the recording; at_end: alive at its end */
+    uint64_t freed_here;    /* of the older ones: this is where they were freed; who made them is not known */
+    uint64_t sizes;         /* a hash of the multiset of sizes of all its allocations */
     uint32_t categories, parts; /* bits of enum category, and of enum run_side for what was recorded */
 };
 

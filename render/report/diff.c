@@ -8,6 +8,7 @@
 #include "render/report/report_words.h"
 #include "render/words/device.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,8 +18,25 @@ static uint32_t n_steps(const struct diff_side *side) {
     return side->verdicts->steps.count;
 }
 
+/* The steps [from, returned) without those of which the beginning or the end was not recorded. */
+static uint32_t whole_steps(const struct diff_side *side, uint32_t *from) {
+    const struct turns *turns = &side->verdicts->turns;
+    uint32_t until = n_steps(side);
+    *from = until > 1 && turns->turn[0].begin_moment <= 1;
+    return until > *from + 1 && !turns->closed ? until - 1 : until;
+}
+
+static uint32_t n_whole_steps(const struct diff_side *side) {
+    uint32_t from, until = whole_steps(side, &from);
+    return until - from;
+}
+
 static struct compare_side compare_side_of(const struct diff_side *side) {
+    const struct turns *turns = &side->verdicts->turns;
+    uint32_t from, until = whole_steps(side, &from);
     return (struct compare_side){.timeline = side->timeline,
+                                 .steps_from = from < until ? turns->turn[from].begin_moment : 0,
+                                 .steps_until = from < until ? turns->turn[until - 1].end_moment : 0,
                                  .keep = side->keep,
                                  .moment = side->moment,
                                  .category = side->verdicts->category,
@@ -27,7 +45,7 @@ static struct compare_side compare_side_of(const struct diff_side *side) {
 
 bool diff_compute(struct diff *diff, struct arena *arena) {
     struct compare_side a = compare_side_of(&diff->a), b = compare_side_of(&diff->b);
-    struct cause_steps steps = {n_steps(&diff->a), n_steps(&diff->b)};
+    struct cause_steps steps = {n_whole_steps(&diff->a), n_whole_steps(&diff->b)};
     phase_peaks_find(diff->phase, &diff->a.verdicts->phases, &diff->b.verdicts->phases);
     if (!compare_named(&a, &b, COMPARE_BY_CATEGORY, arena, &diff->categories.row, &diff->categories.count) ||
         (diff->by != COMPARE_BY_SITE &&
@@ -45,7 +63,7 @@ bool diff_compute(struct diff *diff, struct arena *arena) {
 static const struct {
     const char *name, *words;
 } alignments[] = {[DIFF_BY_PEAK] = {"peak", "each at its peak"},
-                  [DIFF_BY_STEP] = {"step", "at the peak of the same step"},
+                  [DIFF_BY_STEP] = {"step", "each at the peak of its step"},
                   [DIFF_BY_ANNOTATION] = {"annotation", "at the peak of the same annotation"},
                   [DIFF_BY_EVENT] = {"event", "at the given moments"}};
 
@@ -361,9 +379,19 @@ static void groups_write(struct sheet *sheet, const struct diff *diff, uint32_t 
         layers_missing(sheet, &diff->groups);
 }
 
-static void side_write(struct sheet *sheet, const char *letter, const struct diff_side *side) {
-    sheet_point(sheet, "%s: %s, %s, %s", letter, diff_file(sheet, side),
-                device_words(side->timeline->device->ordinal).text,
+/* ", step 3": of the step with its peak at the side's moment. */
+static const char *step_words(struct sheet *sheet, const struct diff_side *side) {
+    const struct spans *steps = &side->verdicts->steps;
+    for (uint32_t i = 0; i < steps->count; i++)
+        if (steps->span[i].peak_moment == side->moment)
+            return sheet_format(sheet, ", step %" PRId64,
+                                turns_number(&side->verdicts->turns, steps->span[i].step));
+    return "";
+}
+
+static void side_write(struct sheet *sheet, const char *letter, const struct diff_side *side, bool by_step) {
+    sheet_point(sheet, "%s: %s, %s%s, %s", letter, diff_file(sheet, side),
+                device_words(side->timeline->device->ordinal).text, by_step ? step_words(sheet, side) : "",
                 words_moment(sheet, side->timeline, side->moment));
 }
 
@@ -372,8 +400,8 @@ static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t to
     verdict_write(sheet, diff);
     causes_write(sheet, diff);
     sheet_say(sheet, "Compared %s:", alignments[diff->aligned_by].words);
-    side_write(sheet, "A", &diff->a);
-    side_write(sheet, "B", &diff->b);
+    side_write(sheet, "A", &diff->a, diff->aligned_by == DIFF_BY_STEP);
+    side_write(sheet, "B", &diff->b, diff->aligned_by == DIFF_BY_STEP);
     groups_write(sheet, diff, top);
     rows_write(sheet, &diff->categories, COMPARE_BY_CATEGORY, 0);
     figures_write(sheet, diff);

@@ -17,7 +17,7 @@ struct diff_side {
     const struct verdicts *verdicts;
 };
 
-/* How the two moments were chosen: each at its peak, at the peak of the same step or annotation, or named. */
+/* How the two moments were chosen: each at its peak, at the peak of a step each, or of the same annotation, or named. */
 enum diff_alignment { DIFF_BY_PEAK, DIFF_BY_STEP, DIFF_BY_ANNOTATION, DIFF_BY_EVENT };
 
 struct diff {

@@ -28,10 +28,10 @@ static const char *plural(uint64_t count) {
 }
 
 static void new_text(const struct site_profile *profile, const char *verb, char *text, size_t capacity) {
-    struct figure largest = format_bytes(profile->most_bytes);
-    bool one_size = profile->least_bytes == profile->most_bytes;
+    struct figure largest = format_bytes(profile->largest);
+    bool one_size = profile->bytes == profile->largest * profile->count;
     snprintf(text, capacity, "%s: %s allocation%s of %s%s", verb, format_count(profile->count).text,
-             plural(profile->count), one_size || profile->count == 1 ? "" : "up to ", largest.text);
+             plural(profile->count), one_size ? "" : "up to ", largest.text);
 }
 
 /* Writes where a cause that several sites share is found: "in 12 call sites, most of it at x". */
@@ -59,10 +59,11 @@ static void size_text(const struct cause *cause, const char *where, char *text, 
 }
 
 static void often_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
-    snprintf(text, capacity, "%s %s %s: %s time%s%s; it was %s before", where,
+    snprintf(text, capacity, "%s %s %s: %s%s time%s%s; it was %s before", where,
              cause->n_sites == 1 ? "allocates" : "allocate",
-             cause->to > cause->from ? "more often" : "less often", format_count(cause->to).text,
-             plural(cause->to), cause->per_step ? " a step" : "", format_count(cause->from).text);
+             cause->to > cause->from ? "more often" : "less often", cause->n_sites == 1 ? "" : "the first ",
+             format_count(cause->to).text, plural(cause->to), cause->per_step ? " a step" : "",
+             format_count(cause->from).text);
 }
 
 static const char *death_name(uint8_t death) {
@@ -71,17 +72,24 @@ static const char *death_name(uint8_t death) {
     return names[death];
 }
 
-/* Writes "x is kept through backward; it was freed in forward before". */
+/* Writes "x is kept through backward; it was freed in forward before". Of several sites, the first one's places
+ * are known. */
 static void kept_by_phase_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
     bool one = cause->n_sites == 1, later = cause->dies_a < cause->dies_b;
+    uint8_t kept = later ? cause->dies_b : cause->dies_a, freed = later ? cause->dies_a : cause->dies_b;
+    const char *to = kept <= DIES_IN_OPTIMIZER ? "through" : "to";
+    char head[SITE_NBYTES + 200];
+    snprintf(head, sizeof head,
+             one     ? "%s is"
+             : later ? "%s are kept longer: the first is"
+                     : "%s are freed earlier: the first is",
+             where);
     if (later)
-        snprintf(text, capacity, "%s %s kept %s %s; %s freed in %s before", where, one ? "is" : "are",
-                 cause->dies_b <= DIES_IN_OPTIMIZER ? "through" : "to", death_name(cause->dies_b),
-                 one ? "it was" : "they were", death_name(cause->dies_a));
+        snprintf(text, capacity, "%s kept %s %s; it was freed in %s before", head, to, death_name(kept),
+                 death_name(freed));
     else
-        snprintf(text, capacity, "%s %s freed in %s; %s kept %s %s before", where, one ? "is" : "are",
-                 death_name(cause->dies_b), one ? "it was" : "they were",
-                 cause->dies_a <= DIES_IN_OPTIMIZER ? "through" : "to", death_name(cause->dies_a));
+        snprintf(text, capacity, "%s freed in %s; it was kept %s %s before", head, death_name(freed), to,
+                 death_name(kept));
 }
 
 static void kept_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
@@ -99,15 +107,15 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
         snprintf(allocations, sizeof allocations, " an allocation lives for about %s events, %s before;",
                  format_count(cause->to).text, format_count(cause->from).text);
     bool told = longer ? site->b.count > site->a.count : site->b.count < site->a.count;
-    const char *kept = longer ? "kept longer" : "freed earlier", *verb = cause->n_sites == 1 ? "is" : "are";
+    const char *kept = longer ? "kept longer" : "freed earlier", *verb = cause->n_sites == 1 ? "is" : "are",
+               *of = cause->n_sites == 1 ? "" : " of the first,";
     if (told)
-        snprintf(text, capacity, "%s %s %s:%s %s %s alive here, %s before", where, verb, kept, allocations,
-                 format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
+        snprintf(text, capacity, "%s %s %s:%s%s %s %s alive here, %s before", where, verb, kept, of,
+                 allocations, format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
                  format_count(site->a.count).text);
     else /* there are as many as before, but larger or smaller ones */
-        snprintf(text, capacity, "%s %s %s:%s %s of %s are alive here, %s before", where, verb, kept,
-                 allocations, format_bytes(site->b.bytes).text, cause->n_sites == 1 ? "it" : "the first",
-                 format_bytes(site->a.bytes).text);
+        snprintf(text, capacity, "%s %s %s:%s%s %s of it are alive here, %s before", where, verb, kept, of,
+                 allocations, format_bytes(site->b.bytes).text, format_bytes(site->a.bytes).text);
 }
 
 static void moved_text(const struct diff *diff, const struct cause *cause, const char *site, char *text,
@@ -150,13 +158,20 @@ static void elsewhere_text(const struct diff *diff, const struct cause *cause, c
              format_bytes(peak->b_bytes).text, format_bytes(peak->a_bytes).text, how);
 }
 
+/* Writes "event 181". */
+static void event_text(uint32_t moment, char *text, size_t capacity) {
+    snprintf(text, capacity, moment == 0 ? "before the first event" : "event %s",
+             format_count(moment == 0 ? 0 : moment - 1).text);
+}
+
 static void moment_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
                         size_t capacity) {
-    snprintf(text, capacity, "%s %s as before; %s only because the moments differ (event %s and event %s)",
-             where, cause->n_sites == 1 ? "behaves" : "behave",
-             cause->n_sites == 1 ? "it differs" : "they differ",
-             format_count(diff->a.moment == 0 ? 0 : diff->a.moment - 1).text,
-             format_count(diff->b.moment == 0 ? 0 : diff->b.moment - 1).text);
+    char a[64], b[64];
+    event_text(diff->a.moment, a, sizeof a);
+    event_text(diff->b.moment, b, sizeof b);
+    snprintf(text, capacity, "%s %s as before; %s only because the moments differ (%s and %s)", where,
+             cause->n_sites == 1 ? "behaves" : "behave", cause->n_sites == 1 ? "it differs" : "they differ",
+             a, b);
 }
 
 static void older_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
@@ -196,6 +211,8 @@ void diff_cause_text(const struct diff *diff, const struct cause *cause, char *t
     const struct compare_site *row = &diff->comparison.site[cause->row];
     char site[SITE_NBYTES], where[SITE_NBYTES + 100], what[SITE_NBYTES * 3];
     diff_site_text(diff, row, site, sizeof site);
+    if (cause->freed_here)
+        snprintf(site + strlen(site), sizeof site - strlen(site), " (where it was freed)");
     where_text(cause, site, where, sizeof where);
     if (!trace_has_allocations(diff->a.timeline->trace)) { /* recordings of servers have budgets instead */
         snprintf(what, sizeof what, "%s: %s, %s before", site, format_bytes(row->b.bytes).text,

@@ -51,7 +51,7 @@ export const ROWS = /** @type {Record<string, string>} */ ({
 });
 
 const HOW = /** @type {Record<string, string>} */ ({
-    step: "at the peak of the same step",
+    step: "each at the peak of its step",
     annotation: "at the peak of the same annotation",
     event: "at the given moments",
 });

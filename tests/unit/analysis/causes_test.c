@@ -28,6 +28,7 @@ static struct site_profile usual(uint32_t frame) {
                                  .count = 1,
                                  .made = 10,
                                  .made_bytes = 10 * MIB,
+                                 .in_steps = 10,
                                  .least_bytes = MIB,
                                  .most_bytes = MIB,
                                  .lifetime_bits = 10 * 1024,
@@ -106,7 +107,7 @@ static void test_more_often(void **state) {
     (void)state;
     struct made made;
     made_open(&made);
-    made.site[1].b.made = 30;
+    made.site[1].b.made = made.site[1].b.in_steps = 30;
     made.site[1].b.made_bytes = 30 * MIB;
     made.site[1].b.bytes = 3 * MIB;
     struct cause cause = only_cause(&made);
