@@ -386,11 +386,17 @@ const callsOfPair = (/** @type {Pair} */ pair) => ({
     async setView(wanted = {}) {
         checkView(FIELDS, wanted);
         const { show, align: by, linked, inHand, ...rest } = wanted;
+        const back = hashOfPair(pair);
         if (inHand !== undefined) takeInHand(pair, pair[/** @type {"a" | "b"} */ (inHand)]);
         if (show !== undefined) pair.change({ show });
         if (by !== undefined) pair.change({ align: by });
         if (linked !== undefined) pair.change({ linked });
-        const view = await callsOf(pair.inHand).setView(rest);
+        const view = await callsOf(pair.inHand)
+            .setView(rest)
+            .catch((error) => {
+                readPair(pair, back);
+                throw error;
+            });
         for (const { kept } of pair.pages) await kept.done;
         for (const page of pair.pages) flush(page);
         return { ...view, ...viewOfBoth(pair) };

@@ -1,5 +1,5 @@
 // The page for scripts: window.strata (docs/page.md, "For scripts").
-import { setDevice, showAll } from "./address.js";
+import { hashOfState, readHash, setDevice, showAll } from "./address.js";
 import { checkView, makeCalls, NAMES, valueText } from "./calls.js";
 import { plotOf } from "./canvas.js";
 import { poolText } from "./describe.js";
@@ -97,7 +97,7 @@ const fieldsOf = perPage(
             device: (device) => page.session.deviceIndex(device) >= 0,
             axis: (axis) => axis === "events" || axis === "time",
             from: isNumber,
-            to: isNumber,
+            to: (to, { from }) => isNumber(to) && !(to < from),
             colorBy: (colorBy) => COLORINGS.includes(colorBy),
             filter: (filter) => {
                 /** @type {Record<string, unknown>} */
@@ -106,7 +106,7 @@ const fieldsOf = perPage(
                     ([name, value]) => typeof value === typeof empty[name] && !Number.isNaN(value),
                 );
             },
-            range: (range) => range === null || (isNumber(range.from) && isNumber(range.to)),
+            range: (range) => range === null || (isNumber(range.from) && isNumber(range.to) && range.from < range.to),
             map: (map) => map === null || MAP_ORDERS.includes(map),
             search: (search) => typeof search === "string",
             selected: (selected, { device }) => {
@@ -123,6 +123,7 @@ const fieldsOf = perPage(
 async function changeView(page, wanted = {}) {
     const { kept, session, state } = page;
     checkView(fieldsOf(page), wanted);
+    const back = hashOfState(page);
     if (wanted.device !== undefined) {
         const index = session.deviceIndex(wanted.device);
         if (index !== state.device) setDevice(page, index);
@@ -145,7 +146,11 @@ async function changeView(page, wanted = {}) {
     if (wanted.selected !== undefined) select(page, wanted.selected);
     await drawn(page);
     await Promise.all([searchOf(page).done, kept.done]);
+    // Words show only now whether they can be understood.
+    const reason = (wanted.search && searchOf(page).error) || (wanted.filter && kept.error);
+    if (reason) readHash(page, back);
     await drawn(page);
+    if (reason) throw new RangeError(`The view's words are wrong: ${reason}.`);
     return currentView(page);
 }
 
@@ -183,7 +188,7 @@ function frameOf(session, name) {
 /** The subject of a question: a moment (by default the peak) or a range.
  * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question @returns {About} */
 const aboutOf = ({ at = "peak", from, to, what }) =>
-    from !== undefined && to !== undefined ? { from, to, what } : { at };
+    from === undefined && to === undefined ? { at } : /** @type {any} */ ({ from, to, what });
 
 /** Calls about the recording and the view of it. @param {Page} page @returns {Partial<PageApi>} */
 const callsOfView = (page) => ({
@@ -208,10 +213,8 @@ const callsOfView = (page) => ({
     },
     search: async (text) => {
         if (typeof text !== "string") throw new RangeError("A search is a text.");
-        setSearch(page, text);
+        await changeView(page, { search: text });
         uiOf(page).search.value = text;
-        flush(page);
-        await searchOf(page).done;
         return { ...searchOf(page).result };
     },
     findings: () => askFindings(page.view).map((finding, i) => ({ ...finding, ids: findingIds(page.view, i) })),

@@ -280,7 +280,7 @@ test("impossible calls throw a sentence, and change nothing", { skip }, async ()
     const { page } = pageOf(sample("train"), sample("oom"));
     await withPage(page, async (tab) => {
         const before = await ask(tab, "strata.view()");
-        for (const call of ["setView({ show: 'x' })", "setView({ filter: 'x' })", "setView({ filter: { words: 1 } })", "setView({ linked: 1 })", "setView({ inHand: 'c' })", "compare({ a: 17 })", "compare({ by: 'x' })", "belongs('c', 1)", "belongs('a', 'x')", "allocation(1e9)"]) {
+        for (const call of ["setView({ show: 'x' })", "setView({ filter: 'x' })", "setView({ filter: { words: 1 } })", "setView({ linked: 1 })", "setView({ inHand: 'c' })", "compare({ a: 17 })", "compare({ by: 'x' })", "belongs('c', 1)", "belongs('a', 'x')", "allocation(1e9)", "setView({ show: 'a', device: 99 })", "setView({ linked: false, from: 'x' })", "setView({ inHand: 'b', show: 'b', search: '/(/' })"]) {
             const error = await tab.evaluate(`(async () => strata.${call})().then(() => "nothing", (error) => \`\${error.name}: \${error.message}\`)`);
             assert.match(String(error), /^RangeError: .+\.$/, call);
         }

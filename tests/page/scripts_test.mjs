@@ -74,7 +74,7 @@ describe("views of scripts", { skip }, () => {
             const before = await setView(page, { from: 100, to: 900, filter: { words: "size:>1KiB" } });
             const wrong = [
                 "device: 9", 'axis: "sideways"', "from: NaN", 'to: "5"', 'colorBy: "taste"', "filter: { words: 5 }", "filter: { leastBytes: null }", "filter: { stream: NaN }",
-                'filter: { wrods: "a" }', 'filter: "a"', "range: 5", "range: { from: 1 }", "range: { from: NaN, to: 3 }", 'map: "best"', "search: 5", "search: null",
+                'filter: { wrods: "a" }', 'filter: "a"', "range: 5", "range: { from: 1 }", "range: { from: NaN, to: 3 }", "range: { from: 9, to: 3 }", "from: 500, to: 100", 'map: "best"', "search: 5", "search: null",
                 "selected: 0.5", 'selected: "1"', "selected: 1e9", "selected: -1",
             ]; // prettier-ignore
             for (const field of wrong) {
@@ -82,7 +82,12 @@ describe("views of scripts", { skip }, () => {
                 await assert.rejects(ask(page, `strata.setView({ axis: "time", colorBy: "size", ${field} })`), /RangeError: The view's \w+ cannot be /, field);
                 assert.deepEqual(await ask(page, "strata.view()"), before, field);
             }
-            for (const question of ["compare()", "compare({ a: 1, b: 2 })", "compare({ a: { at: 1 } })", "search(5)", 'gap({ at: "x" })', "gap({ at: 0.5 })"])
+            for (const words of ['search: "size:>x"', 'search: "/(/"', 'filter: { words: "size:>x" }', 'filter: { leastBytes: "x" }']) {
+                await assert.rejects(ask(page, `strata.setView({ axis: "time", from: 5, ${words} })`), /RangeError: The view's words are wrong: /, words);
+                assert.deepEqual(await ask(page, "strata.view()"), before, words);
+            }
+            await assert.rejects(ask(page, 'strata.search("/(/")'), /words are wrong: Not a regular expression/);
+            for (const question of ["compare()", "compare({ a: 1, b: 2 })", "compare({ a: { at: 1 } })", "search(5)", 'gap({ at: "x" })', "gap({ at: 0.5 })", "groups({ from: 10 })", "tree({ to: 10 })"])
                 await assert.rejects(ask(page, `strata.${question}`), /RangeError: \S+ \S+/, question);
             for (const question of ["groups(null)", "tree(null)", "picture(null)", "setView()", "setView(null)"]) assert.ok(await ask(page, `strata.${question}`), question);
         });
