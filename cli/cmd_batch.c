@@ -61,8 +61,12 @@ static int index_finish(struct index *index, struct batch *batch, bool complete)
     int number;
     if (!join_write(index, batch, &number))
         return number > 0 ? 128 + number : EXIT_CODE_FAILED;
+    uint64_t compared = index->n_rows - index->n_copies;
     terminal_note(NULL, "\"%s/index.html\" compares %s recording%s", batch->directory,
-                  format_count(index->n_rows).text, index->n_rows == 1 ? "" : "s");
+                  format_count(compared).text, compared == 1 ? "" : "s");
+    if (index->n_copies != 0)
+        terminal_note(NULL, "%s more %s", format_count(index->n_copies).text,
+                      index->n_copies == 1 ? "is a copy" : "are copies");
     note_series(index, batch);
     enum { SHOWN = 5 };
     for (uint32_t i = 0; i < index->n_findings && i < SHOWN; i++)

@@ -30,6 +30,7 @@ class Program:
 
     def __init__(self, steps=4, first=0, layers=2, numbered=True, **hooks):
         self.events, self.marks, self.held, self.now, self.next, self.hooks = [], [], {}, 1_700_000_000_000_000, 0x7F0000000000, hooks
+        self.alive = {}
         self.weights = [self.make(8, HOME + "model.py", 21, "__init__") for _ in range(layers)]
         self.hook("loaded")
         for self.step in range(first, first + steps):
@@ -69,20 +70,20 @@ class Program:
                             "frames": [{"filename": file, "line": line, "name": name} for file, line, name in places]})
 
     def make(self, mib, file, line, name):
-        block = self.next, mib * MIB
-        self.next += mib * MIB
-        self.event("alloc", *block, [(file, line, name)] + MAIN)
-        return block
+        return self.alloc(mib * MIB, [(file, line, name)] + MAIN)
 
     def backward(self):
-        places = [("", 0, "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"),
-                  (TORCH + "autograd/__init__.py", 347, "backward"), (HOME + "train.py", 95, "train_step"), MAIN[1]]
-        block = self.next, 8 * MIB
-        self.next += 8 * MIB
+        return self.alloc(8 * MIB, [("", 0, "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"),
+                                    (TORCH + "autograd/__init__.py", 347, "backward"), (HOME + "train.py", 95, "train_step"), MAIN[1]])
+
+    def alloc(self, nbytes, places):
+        block, self.next = (self.next, nbytes), self.next + nbytes
         self.event("alloc", *block, places)
+        self.alive[block] = self.events[-1]["frames"]
         return block
 
     def free(self, block, line):
+        del self.alive[block]
         for action in ("free_requested", "free_completed"):
             self.event(action, *block, [(HOME + "train.py", line, "train_step"), MAIN[1]])
 
@@ -98,7 +99,11 @@ class Program:
         """Without the first `skipped` events, or only the last `most`."""
         path = pathlib.Path(folder, name)
         events = self.events[skipped:] if most is None else self.events[-most:]
-        path.write_bytes(pickle.dumps({"segments": [], "device_traces": [events], "external_annotations": self.marks}, 4))
+        segments = [{"device": 0, "address": at, "total_size": size, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
+                     "is_expandable": False, "frames": [],
+                     "blocks": [{"address": at, "size": size, "requested_size": size, "state": "active_allocated", "frames": frames}]}
+                    for (at, size), frames in self.alive.items()]
+        path.write_bytes(pickle.dumps({"segments": segments, "device_traces": [events], "external_annotations": self.marks}, 4))
         return path
 
 
@@ -185,6 +190,46 @@ class Diff(Folder):
         text, said = self.text("--align", "annotation", self.plain, pathlib.Path(self.folder.name, "later.pickle"))
         self.assertIn("shares no annotation around the first's peak; each is compared at its peak", said)
         self.assertIn("Compared each at its peak", text)
+
+
+class Batch(Folder):
+    def summary(self):
+        done = run("batch", self.folder.name, "-o", pathlib.Path(self.folder.name, "out"), "--pages", "none", "-j", 2)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return json.loads(pathlib.Path(self.folder.name, "out/summary.json").read_text()), done.stderr
+
+    def ranks(self, odd, skipped=0, most=None, **program):
+        """Writes six ranks, of which number 4 is `odd`, and returns the titles of the findings."""
+        for rank in range(6):
+            if rank == 4:
+                Program(**odd).write(self.folder.name, "rank4.pickle", skipped, most)
+            else:
+                Program(**program).write(self.folder.name, f"rank{rank}.pickle", most=most)
+        self.plain.unlink()
+        return [finding["title"] for finding in self.summary()[0]["findings"]]
+
+    def test_a_recording_that_begins_late_did_not_stop_early(self):
+        """Nor is the line of a free a line that no other rank has."""
+        self.assertEqual(["rank 4 has 3 complete steps, the median is 4"], self.ranks({"numbered": False}, 24, numbered=False))
+
+    def test_a_full_buffer_did_not_stop_early(self):
+        def forward(program):
+            for _ in range(3):
+                program.keep("debug", 2, 3, "check")
+                program.drop("debug")
+        self.assertEqual(["rank 4 has 5 complete steps, the median is 9"],
+                         self.ranks({"steps": 9, "numbered": False, "forward": forward}, most=190, steps=9, numbered=False))
+
+    def test_a_rank_that_stopped_early(self):
+        self.assertEqual(["rank 4 stopped early: 3 complete steps, the median is 4"], self.ranks({"steps": 3}))
+
+    def test_copies_are_not_compared(self):
+        for rank in range(2):
+            self.write(f"rank{rank}.pickle", layers=2 + rank)
+        self.plain.rename(self.plain.with_name("rank0_copy.pickle"))
+        summary, said = self.summary()
+        self.assertEqual((3, 1), (summary["totals"]["files"], summary["totals"]["copies"]))
+        self.assertIn("compares 2 recordings\nstrata: 1 more is a copy\n", said)
 
 
 if __name__ == "__main__":

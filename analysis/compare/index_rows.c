@@ -152,9 +152,9 @@ static void growth_sentence(struct index_row *row, char *finding) {
 }
 
 static void steps_sentence(struct index_row *row, const struct outlier_row *from, char *finding) {
-    sentence_add(finding, "%s stopped early: %" PRIu32 " complete step%s, the median is %" PRIu32,
-                 index_subject(row, finding).text, from->n_steps, from->n_steps == 1 ? "" : "s",
-                 from->median_steps);
+    sentence_add(finding, "%s %s %" PRIu32 " complete step%s, the median is %" PRIu32,
+                 index_subject(row, finding).text, from->stopped_early ? "stopped early:" : "has",
+                 from->n_steps, from->n_steps == 1 ? "" : "s", from->median_steps);
 }
 
 static void events_sentence(struct index_row *row, const struct outlier_row *from, char *finding) {

@@ -257,6 +257,20 @@ static int64_t common_step(struct cohort *cohort, uint32_t *median_steps) {
     return (int64_t)cohort->values[(count - 1) / 2].key - 1;
 }
 
+static uint64_t events_of(const struct outlier_row *row) {
+    return row->n_events;
+}
+
+static uint64_t begin_of(const struct outlier_row *row) {
+    return row->of.profile->n_steps != 0 ? row->of.profile->step[0].begin_bytes : 0;
+}
+
+static uint64_t cohort_median(struct cohort *cohort, uint64_t (*figure)(const struct outlier_row *row)) {
+    for (uint32_t i = 0; i < cohort->count; i++)
+        cohort->values[i] = (struct sort_row){figure(&cohort->rows[cohort->member[i]]), 0};
+    return outliers_median(cohort->values, cohort->spare, cohort->count);
+}
+
 /* Compares each row at the last step that it shares with most rows; if most have none, over the whole recording. */
 static void steps_choose(struct cohort *cohort) {
     uint32_t median, n_whole = 0;
@@ -267,10 +281,13 @@ static void steps_choose(struct cohort *cohort) {
     }
     cohort->without_oom = n_whole >= COMPARED_LEAST;
     int64_t common = common_step(cohort, &median);
+    uint64_t events = cohort_median(cohort, events_of), begin = cohort_median(cohort, begin_of);
     for (uint32_t i = 0; i < cohort->count; i++) {
         struct outlier_row *row = &cohort->rows[cohort->member[i]];
         int64_t last = rank_last_step(row->of.profile);
         row->median_steps = median;
+        row->stopped_early = last < common && row->n_events < events - events / 20 &&
+                             begin_of(row) <= begin + begin / worth_share + worth_bytes;
         row->at_step = last < common ? last : common;
         if (common != RANK_NO_STEP && row->at_step == RANK_NO_STEP)
             row->at_step = INT64_MAX; /* not compared, because it has no complete step */

@@ -42,7 +42,10 @@ struct outlier_row {
     uint32_t growth_site;           /* hash of the site that grows most; 0: none */
     uint64_t growth_site_bytes;     /* per step */
     uint32_t n_steps, median_steps; /* complete steps, of the row and of the cohort's median */
-    uint32_t n_differences;         /* first excess, by falling size; then deficit */
+    /* It ended at an earlier step than half of the cohort. With as many events as these, or with more memory at its
+     * first step, only the beginning may be missing, as in a full buffer. */
+    bool stopped_early;
+    uint32_t n_differences; /* first excess, by falling size; then deficit */
     struct outlier_difference difference[OUTLIER_DIFFERENCES];
     enum rank_moment compared_at;             /* moment of `difference` */
     uint64_t total_bytes, total_median_bytes; /* at that moment */

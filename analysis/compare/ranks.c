@@ -124,16 +124,23 @@ static uint32_t allocation_frame(const struct timeline *timeline, uint32_t alloc
     return timeline->site[timeline->device->allocations.stack[allocation]];
 }
 
-/* All allocations as (site's hash, frame and phase), sorted by hash. */
+/* Is an allocation's call site known? Otherwise its stack is that of its free, where nothing was made. */
+static bool has_site(const struct timeline *timeline, uint32_t allocation) {
+    return (timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE) == 0;
+}
+
+/* All allocations whose site is known as (site's hash, allocation), sorted by hash. */
 static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
     const struct timeline *timeline = maker->verdicts->timeline;
     uint32_t n = timeline->device->allocations.count;
     struct sort_row *rows, *spare;
     if (!ARENA_COLUMNS(maker->arena, n, rows, spare))
         return NULL;
-    SORT_BY(rows, spare, n, i, frame_hash_of(maker, allocation_frame(timeline, i)));
+    for (uint32_t i = 0; i < n; i++)
+        if (has_site(timeline, i))
+            rows[(*count)++] = (struct sort_row){frame_hash_of(maker, allocation_frame(timeline, i)), i};
+    sort_rows(rows, spare, *count);
     ARENA_DROP(maker->arena, spare);
-    *count = n;
     return rows;
 }
 
@@ -188,6 +195,18 @@ static uint32_t call_find(const struct rank_profile *profile, uint32_t site) {
     return low < profile->n_calls && profile->call[low].site == site ? low : UINT32_MAX;
 }
 
+/* Sums up by site what is alive at a moment, as far as its site is known. */
+static bool known_groups(struct maker *maker, uint32_t moment, struct group **groups, uint32_t *n_groups) {
+    const struct timeline *timeline = maker->verdicts->timeline;
+    uint32_t n_alive, n = 0, *alive = timeline_alive(timeline, moment, maker->arena, &n_alive);
+    for (uint32_t i = 0; alive != NULL && i < n_alive; i++)
+        if (has_site(timeline, alive[i]))
+            alive[n++] = alive[i];
+    bool done = alive != NULL && groups_of(timeline, alive, n, GROUP_BY_SITE, maker->arena, groups, n_groups);
+    ARENA_DROP(maker->arena, alive);
+    return done;
+}
+
 static bool table_make(struct maker *maker, int64_t step, enum rank_moment at, uint32_t moment) {
     struct rank_profile *profile = maker->profile;
     const struct timeline *timeline = maker->verdicts->timeline;
@@ -195,7 +214,7 @@ static bool table_make(struct maker *maker, int64_t step, enum rank_moment at, u
     uint32_t n_groups;
     if (profile->n_tables == RANK_TABLES_MOST)
         return true;
-    if (!groups_at(timeline, moment, GROUP_BY_SITE, maker->arena, &groups, &n_groups))
+    if (!known_groups(maker, moment, &groups, &n_groups))
         return false;
     struct rank_table *table = &profile->table[profile->n_tables++];
     *table = (struct rank_table){.step = step, .at = at, .total_bytes = timeline->live[moment]};
