@@ -238,18 +238,14 @@ bool report_each_device(const struct trace *trace, const struct report_options *
 /* ---- the table of exports ---- */
 
 static const struct {
-    const char *name, *ending;
+    const char *ending;
     bool (*write)(struct buffer *out, const struct trace *trace, const struct report_options *options,
                   struct arena *scratch);
 } exports[] = {
-#define STRATA_EXPORT_ROW(NUMBER, name, ending, writer) {#name, ending, report_##writer},
+#define STRATA_EXPORT_ROW(NUMBER, name, ending, writer) {ending, report_##writer},
     STRATA_EXPORTS(STRATA_EXPORT_ROW)
 #undef STRATA_EXPORT_ROW
 };
-
-const char *report_format_name(enum report_format format) {
-    return exports[format].name;
-}
 
 const char *report_format_ending(enum report_format format) {
     return exports[format].ending;

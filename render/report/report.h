@@ -59,8 +59,7 @@ struct report_options {
     const struct beside_hooks *beside;
 };
 
-/* report_format_name: a format's name. The other: the ending of its files. */
-const char *report_format_name(enum report_format format);
+/* The ending of a format's files. */
 const char *report_format_ending(enum report_format format);
 
 /* Appends the report to `out`. Builds the timelines that it needs in `scratch`, within its limit. A report can be much
