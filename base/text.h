@@ -67,6 +67,11 @@ static inline bool text_ends(struct text text, const char *word) {
     return text.nbytes >= n && text_has_at(text, text.nbytes - n, word);
 }
 
+/* Does a word end with another, with something before it? */
+static inline bool word_ends(const char *word, const char *end) {
+    return word_length(word) > word_length(end) && text_ends(word_text(word), end);
+}
+
 static inline bool text_is(struct text text, const char *word) {
     return text.nbytes == word_length(word) && text_begins(text, word);
 }

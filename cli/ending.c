@@ -1,5 +1,6 @@
 #include "cli/ending.h"
 
+#include "base/text.h"
 #include "cli/terminal.h"
 
 #include <string.h>
@@ -41,12 +42,9 @@ const char *path_name(const char *path) {
 /* Finds the ending of a path. NULL: none that is known; a name that is nothing but an ending has none. */
 static const struct ending *ending_find(const char *path) {
     const char *name = path != NULL ? path_name(path) : "";
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t n = strlen(endings[i].text);
-        if (length > n && strcmp(name + length - n, endings[i].text) == 0)
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (word_ends(name, endings[i].text))
             return &endings[i];
-    }
     return NULL;
 }
 

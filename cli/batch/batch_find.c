@@ -1,5 +1,6 @@
 #include "cli/batch/batch_find.h"
 
+#include "base/text.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_shard.h"
 #include "cli/terminal.h"
@@ -101,8 +102,8 @@ static void search_fail(struct search *search, const char *path, const char *wha
 static bool is_result(const char *name) {
     return strcmp(name, "summary.json") == 0 || strcmp(name, "summary.csv") == 0 ||
            strcmp(name, "metrics.prom") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
-           names_is_folder(name) || names_end(name, ".html") || names_end(name, ".png") ||
-           names_end(name, ".strata.json") || export_kind_of_path(name) != EXPORT_KINDS;
+           names_is_folder(name) || word_ends(name, ".html") || word_ends(name, ".png") ||
+           word_ends(name, ".strata.json") || export_kind_of_path(name) != EXPORT_KINDS;
 }
 
 static bool is_output(const struct search *search, const struct stat *status) {

@@ -1,6 +1,7 @@
 #include "cli/batch/batch_join.h"
 
 #include "base/search.h"
+#include "base/text.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_pages.h"
 #include "cli/batch/batch_series.h"
@@ -95,17 +96,16 @@ struct join {
  * False: the directory cannot be read; printed. */
 static bool directory_names(struct join *join, const char *path, const char *ending,
                             struct name_list *names) {
-    size_t n = strlen(ending);
     DIR *directory = opendir(path);
     *names = (struct name_list){0};
     if (directory == NULL && (errno == ENOENT || errno == ENOTDIR))
         return true;
     errno = directory != NULL ? 0 : errno;
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL; errno = 0) {
-        size_t length = strlen(entry->d_name);
-        if (length > n && strcmp(entry->d_name + length - n, ending) == 0)
+        if (word_ends(entry->d_name, ending))
             name_list_add(names, join->batch,
-                          batch_text(join->batch, "%.*s", (int)(length - n), entry->d_name));
+                          batch_text(join->batch, "%.*s", (int)(strlen(entry->d_name) - strlen(ending)),
+                                     entry->d_name));
     }
     int error = errno;
     if (directory != NULL)

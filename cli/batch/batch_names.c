@@ -109,11 +109,6 @@ bool names_end_like(const char *name, const char *const *words, size_t n_words) 
     return false;
 }
 
-bool names_end(const char *name, const char *ending) {
-    size_t length = strlen(name), n = strlen(ending);
-    return length > n && strcmp(name + length - n, ending) == 0;
-}
-
 bool names_is_log(const char *input) {
     static const char *const logs[] = {".log", ".out", ".err", ".csv"};
     return names_end_like(input, logs, sizeof logs / sizeof logs[0]);

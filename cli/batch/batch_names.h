@@ -42,9 +42,6 @@ bool names_is_log(const char *input);
 /* Does a name end with one of these words, whatever their case, with something before it? */
 bool names_end_like(const char *name, const char *const *words, size_t n_words);
 
-/* The same for one ending, in this case. */
-bool names_end(const char *name, const char *ending);
-
 /* A list of names. Starts as {0}. */
 struct name_list {
     const char **name; /* in the batch's arena */

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_store.h"
 
+#include "base/text.h"
 #include "cli/batch/batch_names.h"
 #include "cli/ending.h"
 #include "cli/json_file.h"
@@ -48,7 +49,7 @@ static const struct {
 };
 
 static bool is_our_database(const char *path, const char *head, ssize_t n) {
-    return names_end(path, ".sqlite") && n > EXPORT_APPLICATION_AT + 4 &&
+    return word_ends(path, ".sqlite") && n > EXPORT_APPLICATION_AT + 4 &&
            memcmp(head + EXPORT_APPLICATION_AT, "Stra", 4) == 0;
 }
 
@@ -64,7 +65,7 @@ static bool is_ours(const char *path, int *error) {
     ssize_t n = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, head, sizeof head) : -1;
     ours = is_our_database(path, head, n);
     for (size_t i = 0; n > 0 && i < sizeof marks / sizeof marks[0]; i++)
-        ours = ours || (names_end(path, marks[i].ending) &&
+        ours = ours || (word_ends(path, marks[i].ending) &&
                         memmem(head, (size_t)n, marks[i].mark, strlen(marks[i].mark)) != NULL);
     close(fd);
     return ours;
@@ -303,7 +304,7 @@ void store_unlink(struct batch *batch, const char *path) {
     int error;
     if (!is_ours(path, &error))
         return;
-    if (names_end(path, sidecar_ending))
+    if (word_ends(path, sidecar_ending))
         export_unlink(batch, path);
     unlink(path);
 }

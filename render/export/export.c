@@ -1,5 +1,6 @@
 #include "render/export/export_parts.h"
 
+#include "base/text.h"
 #include "layout/device_part.h"
 
 #include <stdarg.h>
@@ -43,14 +44,10 @@ enum export_kind export_kind_by_name(const char *name) {
     return (enum export_kind)kind;
 }
 
-static bool path_ends(const char *path, const char *ending) {
-    size_t n_path = strlen(path), n_ending = strlen(ending);
-    return n_ending != 0 && n_path > n_ending && strcmp(path + n_path - n_ending, ending) == 0;
-}
-
 enum export_kind export_kind_of_path(const char *path) {
     uint32_t kind = 0;
-    while (kind < EXPORT_KINDS && !path_ends(path, kinds[kind].ending) && !path_ends(path, kinds[kind].other))
+    while (kind < EXPORT_KINDS && !word_ends(path, kinds[kind].ending) &&
+           !(kinds[kind].other[0] != '\0' && word_ends(path, kinds[kind].other)))
         kind++;
     return (enum export_kind)kind;
 }
