@@ -55,6 +55,10 @@ static size_t skip_blank(const uint8_t *p, size_t nbytes, size_t at) {
 /* "[1]" and "[1, ", but not "[2026-11-22 10:00:00] ..." */
 static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
     size_t i = 0;
+    const uint8_t *end = memchr(p, ']', nbytes < 16 ? nbytes : 16);
+    if (end != NULL && (size_t)(end - p) + 4 < nbytes &&
+        memcmp(end, "]<std", 5) == 0) /* "[1,3]<stdout>:..." of Open MPI */
+        return false;
     while (i < nbytes && p[i] >= '0' && p[i] <= '9')
         i++;
     i += sniff_blank(p + i, nbytes - i);

@@ -86,7 +86,7 @@ class PastedTest(unittest.TestCase):
             found[device["device"]] = {"oom": [(oom["cause"], *(oom[key] for key in KEYS)) for oom in device["oom_details"]],
                                        "capacity": device["levels"]["capacity_bytes"],
                                        "budget": {row["name"]: row["bytes"] for row in device["budget"] or ()},
-                                       "says": " ".join(finding["detail"] for finding in device["findings"])}
+                                       "says": " ".join(finding["title"] + " " + finding["detail"] for finding in device["findings"])}
             for name in ("allocated", "reserved", "device", "host"):
                 level = device["levels"][name]
                 found[device["device"]][name] = level and tuple(level[key] for key in ("first_bytes", "peak_bytes", "last_bytes"))

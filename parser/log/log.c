@@ -300,8 +300,9 @@ static bool form_read(struct reader *reader, struct text line, struct log_row *r
 
 /* "Killed", "zsh: killed     python train.py", "run.sh: line 3: 1234 Killed    python train.py" */
 static bool says_killed(struct text line) {
-    static const char *const words[] = {"zsh: killed",   "SIGKILL",         "signal: Killed", "Killed: 9",
-                                        "exit code 137", "exit code (137)", "  killed  "};
+    static const char *const words[] = {"zsh: killed", "SIGKILL",         "signal: Killed",
+                                        "Killed: 9",   "exit code 137",   "exit code (137)",
+                                        "  killed  ",  "return code = -9"};
     struct text message = log_message(line);
     return text_is(message, "Killed") || text_begins(message, "killed  ") || text_ends(message, "]Killed") ||
            text_ends(message, "/it] Killed") ||
@@ -318,11 +319,13 @@ static bool says_memory(struct text line) {
 
 static bool line_read(struct reader *reader, struct text line) {
     struct log_row row = {.line = reader->line, .rank = RANK_UNKNOWN, .gpu = LOG_NO_DEVICE};
+    struct text inner = log_unwrapped(line);
     uint32_t rank = log_rank(line);
     bool taken = false;
+    rank = rank == LOG_NONE && inner.at != line.at ? log_rank(inner) : rank;
     row.rank = rank != LOG_NONE ? (int32_t)rank : RANK_UNKNOWN;
     row.has_time = log_time(line, &row.time_us);
-    line = log_unwrapped(line);
+    line = inner;
     struct log_stream *stream = stream_of(reader, row.rank);
     if (stream == NULL)
         return fail_memory(reader);

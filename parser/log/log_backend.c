@@ -64,7 +64,10 @@ static const struct {
                 {"OutOfMemory (", "TensorRT"},
                 {"GPU memory (", "TensorRT"},
                 {"[TensorRT", "TensorRT"},
+                {"[WinError 1455]", "CPU"},
+                {"Buy new RAM", "CPU"},
                 {"shared memory", "shm"},
+                {"</torch_", "shm"},
                 {"/dev/shm/", "shm"},
                 {"signal: Bus error", "shm"},
                 {"GPU video memory", "DirectML"},
@@ -77,9 +80,16 @@ static const struct {
                 {"CUDA error", "CUDA"},
                 {"HIP error", "HIP"}};
 
+/* "MemoryError", "pyarrow.lib.ArrowMemoryError: malloc of size 8 failed", but not "OutOfMemoryError" and its like. */
 bool log_is_python(struct text line) {
-    struct text message = log_message(line);
-    return text_is(message, "MemoryError") || text_begins(message, "MemoryError:");
+    static const char *const names[] = {".ArrowMemoryError", "._ArrayMemoryError", ".MemoryError"};
+    struct text name = log_message(line);
+    uint32_t colon = log_find(name, 0, ":");
+    name.nbytes = colon != LOG_NONE ? colon : name.nbytes;
+    bool found = text_is(name, "MemoryError");
+    for (size_t i = 0; i < sizeof names / sizeof *names && log_find(name, 0, " ") == LOG_NONE; i++)
+        found |= text_ends(name, names[i]);
+    return found;
 }
 
 void log_backend_read(struct text line, struct log_row *row) {

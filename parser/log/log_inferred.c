@@ -44,7 +44,7 @@ static enum note_what what_of(struct text label, bool about_memory) {
             "capacity", "estimat", "theoretical", "freed", "kmem", "pressure", "required", "needed", "limit",
             "saved", "retries", "for training", "driver", "inactive", "cache size", "to alloc", "allocating",
             "allocsize", "request", "allocate ", "largest", "unused", "reused", "vmem", "fragment", "_conf",
-            "dataset", "higher", "<=", ">=", "allocation of size", "alloc size"))
+            "dataset", "higher", "<=", ">=", "allocation of size", "alloc size", " malloc", "tensor used"))
         return NOTE_KINDS;
     if (host && !vram)
         return HAS(label, "used", "usage", "rss", "peak", "mem") ? (most ? NOTE_MAX_HOST : NOTE_HOST_USED)
@@ -95,7 +95,9 @@ static uint64_t unit_of(struct text label) {
 static uint32_t figure_at(struct text line, uint32_t from, uint32_t at, uint64_t *nbytes) {
     struct label label;
     uint64_t count;
-    if (line.at[at] < '0' || line.at[at] > '9' || (at > 0 && strchr(" :=\t", line.at[at - 1]) == NULL))
+    if (line.at[at] < '0' || line.at[at] > '9' ||
+        (at > 0 && strchr(" :=\t", line.at[at - 1]) == NULL &&
+         (line.at[at - 1] != '>' || log_find(line, from, "<") > at)))
         return LOG_NONE;
     uint32_t next = log_size(line, at, 0, nbytes);
     if (next == LOG_NONE) {
@@ -113,6 +115,15 @@ static uint32_t figure_at(struct text line, uint32_t from, uint32_t at, uint64_t
     return rate ? LOG_NONE : next;
 }
 
+/* Do the words from `at` on belong to the next figure? "total: 8 GB", "total allocated memory: 8 GB", "total 8" */
+static bool is_label(struct text line, uint32_t at) {
+    uint32_t next = log_skip(line, at), end = at;
+    while (end < line.nbytes && strchr(",;|:=0123456789", line.at[end]) == NULL)
+        end++;
+    return next < line.nbytes && strchr("=:_ ", line.at[at]) != NULL && end < line.nbytes &&
+           (strchr(":=", line.at[end]) != NULL || end == next);
+}
+
 /* "12.5 GB allocated": the meaning from the words after a figure, up to the next one. */
 static enum note_what what_behind(struct text line, uint32_t at) {
     static const char *const words[] = {" allocated", " reserved", " cached", " used",
@@ -124,10 +135,7 @@ static enum note_what what_behind(struct text line, uint32_t at) {
     label_of(&label, line, at, end);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         uint32_t behind = at + (uint32_t)strlen(words[i]);
-        uint32_t next = behind < line.nbytes ? log_skip(line, behind) : behind;
-        bool labels = next < line.nbytes && strchr("=:_ ", line.at[behind]) != NULL &&
-                      (line.at[next - 1] != ' ' || is_digit(line.at[next]));
-        if (text_begins(label.text, words[i]) && !labels)
+        if (text_begins(label.text, words[i]) && (behind >= line.nbytes || !is_label(line, behind)))
             return what_of(label.text, true);
     }
     return NOTE_KINDS;
@@ -135,7 +143,7 @@ static enum note_what what_behind(struct text line, uint32_t at) {
 
 bool log_is_about_memory(struct text line) {
     struct label label;
-    if (log_has(line, "BAR1 ") ||
+    if (log_has(line, "BAR1 ") || log_has(line, "<bar1_") ||
         log_has(line, "Protected Memory")) /* nvidia-smi -q lists these beside the GPU's memory */
         return false;
     for (uint32_t from = 0; from < line.nbytes; from += LABEL_NBYTES / 2) {
@@ -165,6 +173,8 @@ static uint32_t pair_at(struct text line, uint32_t at, uint64_t *one, uint64_t *
 static void pair_know(struct text label, bool about, const uint64_t value[2], struct log_row *row) {
     enum note_what what[2] = {what_of(label, about), NOTE_KINDS};
     uint32_t at = label.nbytes;
+    if (what[0] == NOTE_KINDS && (text_begins(label, "ram:") || HAS(label, " ram:", " ram ")))
+        what[0] = HAS(label, "gpu") ? NOTE_DEVICE_USED : NOTE_HOST_USED; /* "RAM: 29.5/251.9GB" */
     while (at > 1 && label.at[at - 1] != '/')
         at--;
     bool two = at > 1 && at < label.nbytes && label.at[at] >= 'a' && label.at[at] <= 'z';
@@ -172,7 +182,7 @@ static void pair_know(struct text label, bool about, const uint64_t value[2], st
     if (second != NOTE_KINDS) {
         what[0] = what_of((struct text){label.at, at - 1}, about);
         what[1] = second;
-    } else if (what[0] == NOTE_DEVICE_USED || what[0] == NOTE_MAX_DEVICE) {
+    } else if (what[0] == NOTE_DEVICE_USED || what[0] == NOTE_MAX_DEVICE || what[0] == NOTE_HOST_USED) {
         what[1] = NOTE_DEVICE_TOTAL;
     }
     for (unsigned i = 0; i < 2; i++)
@@ -221,8 +231,13 @@ enum log_seen log_inferred_line(struct log_state *state, struct text line, struc
         log_has(line, "planner.stats:#") || log_has(line, "Memory cgroup stats for") ||
         log_has(line, "bfc_allocator.cc"))
         return LOG_NOTHING;
-    stream->query = log_has(line, "FB Memory Usage") || (stream->query && stream->about_before);
-    stream->n_queried += text_begins(line, "GPU 0000") && text_ends(line, ".0");
+    stream->query = log_has(line, "FB Memory Usage") || log_has(line, "<fb_memory_usage>") ||
+                    (stream->query && stream->about_before);
+    stream->queried |= stream->query;
+    if (stream->queried && (log_has(line, "Used GPU Memory  ") || log_has(line, "<used_memory>")))
+        return LOG_NOTHING; /* of a process, which the GPU's own use contains */
+    stream->n_queried +=
+        (text_begins(line, "GPU 0000") && text_ends(line, ".0")) || log_has(line, "<gpu id=\"0000");
     figures_read(stream, line, row);
     log_maxima_show(row);
     bool told = row->known != 0;

@@ -44,19 +44,21 @@ struct log_stream {
     bool staged; /* a line said how much was allocated before the first stage */
 
     /* Tables and other output of tools. */
-    int32_t table_gpu;     /* the device that an earlier line of a table names; -1: none */
-    struct log_row share;  /* sum over a GPU's processes so far */
-    uint64_t share_pid;    /* the first of them */
-    bool shares;           /* `share` is open */
-    bool processes;        /* in nvidia-smi's table of processes */
-    bool mig;              /* in nvidia-smi's table of parts of GPUs */
-    bool query;            /* in a part of nvidia-smi -q about memory */
-    uint32_t n_queried;    /* GPUs that nvidia-smi -q has named */
-    bool phy_ids;          /* npu-smi's tables have the column Phy-ID */
-    bool generated;        /* the line before is mlx-lm's about its speed */
-    bool operators;        /* in a table of key_averages() */
-    uint32_t below;        /* 1 + index of the command that printed the number in the next line; 0: none */
-    uint32_t max_rss;      /* where the column MaxRSS of sacct's table ends; 0: no table */
+    int32_t table_gpu;    /* the device that an earlier line of a table names; -1: none */
+    struct log_row share; /* sum over a GPU's processes so far */
+    uint64_t share_pid;   /* the first of them */
+    bool shares;          /* `share` is open */
+    bool processes;       /* in nvidia-smi's table of processes */
+    bool mig;             /* in nvidia-smi's table of parts of GPUs */
+    bool query;           /* in a part of nvidia-smi -q about memory */
+    bool queried;         /* there was such a part */
+    uint32_t n_queried;   /* GPUs that nvidia-smi -q has named */
+    bool phy_ids;         /* npu-smi's tables have the column Phy-ID */
+    bool generated;       /* the line before is mlx-lm's about its speed */
+    bool operators;       /* in a table of key_averages() */
+    uint32_t below;       /* 1 + index of the command that printed the number in the next line; 0: none */
+    uint32_t column;      /* 1 + index of the column of memory that a table's head names; 0: no table */
+    uint32_t column_begin, column_end; /* of its name */
     uint32_t max_rss_bars; /* 1 + the number of bars before that column in sacct -P; 0: no table */
     uint64_t yolo_unit;    /* bytes of a G in a table of YOLO's epochs; 0: no table */
     uint64_t free_unit;    /* the unit that "free -m" prints; 0: unknown */
@@ -113,6 +115,9 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
 
 /* log_table.c: the memory column in the tables of nvidia-smi, npu-smi and their like. */
 enum log_seen log_smi_line(struct log_state *state, struct text line, struct log_row *row);
+
+/* log_columns.c: a row of a table whose head names a column of memory. */
+bool log_column_line(struct log_stream *stream, struct text line, struct log_row *row);
 
 /* log_tools.c: tools whose lines belong together, or print sums. */
 enum log_seen log_tools_line(struct log_state *state, struct text line, struct log_row *row);

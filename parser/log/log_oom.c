@@ -19,12 +19,16 @@ static const struct log_figure asked[] = {
     {"Attempting to allocate", BEHIND, NOTE_ASKED, 0}, /* XLA on TPU; MLX */
     {"Attempting to reserve", BEHIND, NOTE_ASKED, 0},
     {" buffer of size", BEHIND, NOTE_ASKED, 1},     /* ONNX Runtime, llama.cpp */
+    {"unable to mmap", BEHIND, NOTE_ASKED, 0},      /* PyTorch, tensors in shared memory */
+    {" (cudaMalloc error", BEFORE, NOTE_ASKED, 0},  /* FAISS */
     {" KV cache is needed", BEFORE, NOTE_ASKED, 0}, /* vLLM */
     {"is less than desired GPU memory utilization", TOTAL_OF, NOTE_ASKED, 0},
     {"Invalid buffer size:", BEHIND, NOTE_ASKED, 0},           /* PyTorch on MPS: Metal's limit for one */
     {"in memory space hbm. Used", BEHIND, NOTE_ASKED, 0},      /* XLA on TPU, when it compiles */
     {"Allocation failed for size::", BEHIND, NOTE_ASKED, 1},   /* Habana */
     {"llocation of size", BEHIND, NOTE_ASKED, 1},              /* Habana; llama.cpp on Vulkan */
+    {"malloc of size", BEHIND, NOTE_ASKED, 1},                 /* Arrow */
+    {"Requested memory:", BEHIND, NOTE_ASKED, 1},              /* XGBoost */
     {"Alloc size:", BEHIND, NOTE_ASKED, 1},                    /* MindSpore */
     {"Unable to allocate", BEHIND, NOTE_ASKED, 0},             /* NumPy */
     {"memory on GPU", BEFORE, NOTE_ASKED, 0},                  /* Paddle */
@@ -66,6 +70,7 @@ static const struct log_figure told[] = {
     {" free;", BEFORE, NOTE_DEVICE_FREE, 0},
     {" free)", BEFORE, NOTE_DEVICE_FREE, 0},
     {", free:", BEHIND, NOTE_DEVICE_FREE, 1},
+    {"- Free memory:", BEHIND, NOTE_DEVICE_FREE, 1}, /* XGBoost */
     {" reserved in total by PyTorch", BEFORE, NOTE_RESERVED, 0},
     {" cached)", BEFORE, NOTE_UNALLOCATED, 0}, /* before 1.4: its unallocated part */
     {" cached;", BEFORE, NOTE_UNALLOCATED, 0},
@@ -103,46 +108,28 @@ static const struct log_figure told[] = {
     {NULL, BEHIND, NOTE_ASKED, 0}};
 
 /* Words of lines that name an error without a figure. */
-static const char *const bare[] = {"CUDA error: out of memory",
-                                   "cuda runtime error (2)",
-                                   "error=2 : out of memory",
-                                   "HIP error: out of memory",
-                                   "hipErrorOutOfMemory",
-                                   "CUDA_ERROR_OUT_OF_MEMORY",
+static const char *const bare[] = {"ErrorOutOf",    /* of HIP, Vulkan, Metal */
+                                   "ERROR_OUT_OF_", /* of CUDA, SYCL */
                                    "cudaErrorMemoryAllocation",
                                    "would exceed allowed memory. (out of memory)",
-                                   "OutOfMemoryError: CUDA out of memory",
-                                   "Error: CUDA out of memory",
-                                   "Error: HIP out of memory",
-                                   "Error: XPU out of memory",
-                                   "Error: NPU out of memory",
                                    "OOM when allocating tensor",
                                    "Resource exhausted: Out",
                                    "HIP_ERROR_OutOfMemory",
                                    "_STATUS_ALLOC_FAILED",
                                    "Error Code 2: OutOfMemory",
-                                   "Cuda Runtime (out of memory)",
-                                   "): out of memory",
                                    "Tried to allocate more than 1EB",
                                    "already allocated;",
                                    "std::bad_alloc",
                                    "Cannot allocate memory",
-                                   "ERROR_OUT_OF_DEVICE_MEMORY",
-                                   "ERROR_OUT_OF_RESOURCES",
                                    "Allocation is out of device memory",
-                                   "Cuda failure 2 'out of memory'",
-                                   "Cuda failure 'out of memory'",
-                                   "failed with error 2 out of memory",
-                                   "failed with error out of memory",
-                                   "Error out of memory at line",
+                                   "| WARNING: ran out of memory",
+                                   "Insufficient VRAM for",
+                                   "[WinError 1455]",
+                                   "unable to write to file </torch_",
                                    "CL_OUT_OF_RESOURCES",
                                    "out of GPU resources",
                                    "RayOutOfMemoryError",
-                                   "CUDA runtime error: out of memory",
                                    "Failed to apply for memory.",
-                                   "Error: MTIA out of memory",
-                                   "Error: MLU out of memory",
-                                   "Error: MUSA out of memory",
                                    "MPS backend out of memory",
                                    "out of shared memory",
                                    "insufficient shared memory",
@@ -155,15 +142,10 @@ static const char *const bare[] = {"CUDA error: out of memory",
                                    ":** torch.OutOfMemoryError",
                                    ":** torch.cuda.OutOfMemoryError",
                                    "Not enough memory to handle",
-                                   "cudaMalloc failed: out of memory",
-                                   "CUDA Error: out of memory",
-                                   "CudaError: out of memory",
-                                   "ErrorOutOfDeviceMemory",
                                    "== cudaSuccess (2 vs. 0)",
                                    "== cudaSuccess. 2 vs 0",
                                    "OutOfMemoryError: Allocation on device",
-                                   "execution failed: Insufficient Memory",
-                                   "kIOGPUCommandBufferCallbackErrorOutOfMemory"};
+                                   "execution failed: Insufficient Memory"};
 
 /* "Process 560 has 7.95 GiB memory in use.": adds up the other processes. */
 static void processes_read(struct text line, struct log_row *row) {
@@ -183,8 +165,8 @@ static void processes_read(struct text line, struct log_row *row) {
 /* "(GPU 0;", " GPU 3 has", "(NPU  7;", "on device 0 would" */
 static void gpu_read(struct text line, struct log_row *row) {
     static const char *const words[] = {
-        "(GPU ",       " GPU ", "(NPU ",       "(MLU ",         "(XPU ",  "(MUSA ",      "(GCU ",
-        " on device ", "(GPU_", "device:GPU:", " device cuda:", "(MTIA ", "MTIA device "};
+        "(GPU ", " GPU ",       "(NPU ",         "(MLU ",  "(XPU ",        "(MUSA ", "(GCU ", " on device ",
+        "(GPU_", "device:GPU:", " device cuda:", "(MTIA ", "MTIA device ", " GPU #", " GPU=", " dev "};
     uint64_t number;
     /* "host:1:2 [3] include/alloc.h:178 NCCL WARN" */
     uint32_t nccl = log_has(line, " NCCL WARN ") ? log_find(line, 0, " [") : LOG_NONE;
@@ -321,8 +303,25 @@ static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text
     oom->lines_left = lines_left(raw);
 }
 
+/* The words as the text of an error, not in a sentence: "RuntimeError: XPU out of memory", "CUDA error: out of memory",
+ * "Cuda failure 2 'out of memory'", "[CUDA] out of memory". */
+static bool is_errors_text(struct text line) {
+    static const char *const names[] = {"cuda", "Cuda", "CUDA", "HIP", "rror"};
+    uint32_t at = log_find(line, 0, "out of memory");
+    struct text head = {line.at, at != LOG_NONE ? at : 0};
+    if (!text_contains_any(head, names, sizeof names / sizeof *names))
+        return false;
+    while (text_ends(head, " ") || is_digit(head.at[head.nbytes - 1]))
+        head.nbytes--;
+    if (text_ends(head, "rror") || strchr(":'(]", head.at[head.nbytes - 1]) != NULL)
+        return true;
+    while (head.nbytes > 0 && head.at[head.nbytes - 1] >= 'A' && head.at[head.nbytes - 1] <= 'Z')
+        head.nbytes--;
+    return text_ends(head, "Error: ");
+}
+
 static bool is_bare(struct text line) {
-    if (log_is_python(line) || text_ends(log_message(line), ": out of memory"))
+    if (log_is_python(line) || is_errors_text(line) || text_ends(log_message(line), ": out of memory"))
         return true;
     for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
         if (log_has(line, bare[i]))
@@ -334,7 +333,6 @@ static bool is_bare(struct text line) {
 static bool is_full(struct text line) {
     static const char *const sure[] = {"out of memory",
                                        "Out of memory",
-                                       "ran out of memory",
                                        "RESOURCE_EXHAUSTED",
                                        "Tried to allocate",
                                        "PT_DEVMEM",
@@ -343,12 +341,13 @@ static bool is_full(struct text line) {
                                        "metal::malloc",
                                        "[malloc_or_wait]",
                                        "DefaultCPUAllocator",
+                                       "Buy new RAM",
+                                       "MemoryError: malloc",
                                        "for an array with shape",
                                        "Invalid buffer size",
                                        "Failed to allocate memory for requested buffer",
                                        "failed to allocate buffer of size",
                                        "could not be allocated",
-                                       "OutOfMemory (",
                                        "OUT_OF_MEMORY",
                                        "OutOfMemory",
                                        "Failed to CUDA calloc",

@@ -61,6 +61,7 @@ static const struct log_form forms[] = {
     ONE("Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Estimated CUDA graph memory:", BEHIND, NOTE_BUDGET_GRAPHS, 0),
+    ONE(" memory is still in use", BEFORE, NOTE_DEVICE_USED, 0),
     FORM("Graph capturing finished", "", {"took", BEHIND, NOTE_BUDGET_GRAPHS, 0}),
     /* SGLang: model_runner.py */
     FORM("Load weight end", "mem usage=", {"mem usage", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
@@ -97,6 +98,13 @@ static const struct log_form forms[] = {
          {"memory.required.kv=", CELL, NOTE_BUDGET_KV_CACHE, 0},
          {"memory.graph.full=", CELL, NOTE_BUDGET_ACTIVATIONS, 0}),
     ONE(" VRAM available", BEFORE, NOTE_BUDGET_AVAILABLE, 0),
+    /* InvokeAI 2 and 3: generate.py; OLMo: train.py; MaxText: max_utils.py; powers of ten, but for the last */
+    FORM("Max VRAM used ", "", {"this generation:", DECIMAL, NOTE_MAX_ALLOCATED, GB},
+         {"script start:", DECIMAL, NOTE_MAX_ALLOCATED, GB},
+         {"VRAM utilization:", DECIMAL, NOTE_ALLOCATED, GB}),
+    ONE("System/Peak GPU Memory (MB)", BEHIND, NOTE_MAX_ALLOCATED, 1000000),
+    FORM("Using (GB) ", "%) on ", {"Using (GB)", USED_OF, NOTE_ALLOCATED, GIB},
+         {"Using (GB)", TOTAL_OF, NOTE_DEVICE_TOTAL, GIB}),
     /* ComfyUI: model_management.py */
     FORM("Total VRAM ", ", total RAM", {"Total VRAM", BEHIND, NOTE_DEVICE_TOTAL, 0}),
     /* AUTOMATIC1111's stable-diffusion-webui, modules/call_queue.py: 1.0 to 1.4 and later */
@@ -111,6 +119,8 @@ static const struct log_form forms[] = {
     ONE("VRAM Total Used Memory (B)", CELL, NOTE_DEVICE_USED, 1),
     ONE("VRAM Total Memory (B)", CELL, NOTE_DEVICE_TOTAL, 1),
     ONE("GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB),
+    ONE("USED_VRAM:", BEHIND, NOTE_DEVICE_USED, 0), /* amd-smi metric -m */
+    ONE("TOTAL_VRAM:", BEHIND, NOTE_DEVICE_TOTAL, 0),
     /* mlx-lm's tuner and generate: powers of ten */
     FORM("Peak mem ", " GB", {"Peak mem", DECIMAL, NOTE_MAX_ALLOCATED, 0}),
     FORM("Peak memory: ", "Generation", {"Peak memory:", DECIMAL, NOTE_MAX_ALLOCATED, 0}),
@@ -131,10 +141,12 @@ static const struct log_form forms[] = {
          {"mem-reserved-gigabytes", DECIMAL, NOTE_RESERVED, GB},
          {"mem-max-reserved-gigabytes", DECIMAL, NOTE_MAX_RESERVED, GB},
          {"mem-alloc-retires", COUNTED, NOTE_RETRIES, 0}),
-    FORM("memory/current_allocated_mem", "", {"_mem", DECIMAL, NOTE_ALLOCATED, GB}),
-    FORM("memory/peak_allocated_mem", "", {"_mem", DECIMAL, NOTE_MAX_ALLOCATED, GB}),
-    FORM("memory/current_reserved_mem", "", {"_mem", DECIMAL, NOTE_RESERVED, GB}),
-    FORM("memory/peak_reserved_mem", "", {"_mem", DECIMAL, NOTE_MAX_RESERVED, GB}),
+    FORM("memory/", "", {"/current_allocated_mem", DECIMAL, NOTE_ALLOCATED, GB},
+         {"/allocated_mem", DECIMAL, NOTE_ALLOCATED, GB},
+         {"/peak_allocated_mem", DECIMAL, NOTE_MAX_ALLOCATED, GB},
+         {"/current_reserved_mem", DECIMAL, NOTE_RESERVED, GB}, {"/reserved_mem", DECIMAL, NOTE_RESERVED, GB},
+         {"/peak_reserved_mem", DECIMAL, NOTE_MAX_RESERVED, GB},
+         {"/alloc_retries", COUNTED, NOTE_RETRIES, 0}),
     /* NeMo: megatron_base_model.py with NEMO_LOG_MEMORY_USAGE, whose peak is of reserved memory */
     FORM("peak_memory_usage", "global_step", {"peak_memory_usage", CELL, NOTE_MAX_RESERVED, 1},
          {"memory_allocated", CELL, NOTE_ALLOCATED, 1}),
@@ -166,6 +178,9 @@ static const struct log_form forms[] = {
     FORM("grad_norm", "mem ", {"mem ", BEHIND, NOTE_MAX_ALLOCATED, 0}),
     /* torchtitan: metrics.py */
     ONE(" memory allocation retries", COUNT_BEFORE, NOTE_RETRIES, 0),
+    /* DeepSpeed: stage3.py; llama-cookbook: memory_utils.py */
+    ONE(" allocator cache flushes since last step", COUNT_BEFORE, NOTE_RETRIES, 0),
+    ONE("Cuda Malloc retires", COUNTED, NOTE_RETRIES, 0),
     ONE(" OOM errors thrown", COUNT_BEFORE, NOTE_OOM_COUNT, 0),
     FORM(" capacity: ", " memory", {" memory", BEFORE, NOTE_DEVICE_TOTAL, 0}),
     FORM(" capacity, ", " in-use", {" capacity", BEFORE, NOTE_DEVICE_TOTAL, 0},
@@ -183,6 +198,10 @@ static const struct log_form forms[] = {
     HOST("Maximum resident set size (kbytes)", "", {"(kbytes):", BEHIND, NOTE_MAX_HOST, 1024}),
     HOST("avgdata ", "maxresident)k", {"maxresident)k", NUMBER_BEFORE, NOTE_MAX_HOST, 1024}),
     HOST("child_RSS_high", "", {"child_RSS_high", BEHIND, NOTE_MAX_HOST, 0}),
+    /* time -l of macOS; systemd 255, when a unit has ended; psutil.virtual_memory() */
+    HOST("  maximum resident set size", "", {"  maximum resident set size", NUMBER_BEFORE, NOTE_MAX_HOST, 1}),
+    HOST(" CPU time, ", " memory peak", {" memory peak", BEFORE, NOTE_MAX_HOST, 0}),
+    HOST("svmem(", "", {" used=", BEHIND, NOTE_HOST_USED, 1}, {"total=", BEHIND, NOTE_DEVICE_TOTAL, 1}),
     /* seff of Slurm */
     HOST("Memory Utilized:", "", {"Utilized:", BEHIND, NOTE_MAX_HOST, 0}),
     HOST("Memory Efficiency:", "% of ", {"% of", BEHIND, NOTE_DEVICE_TOTAL, 0}),
@@ -207,9 +226,9 @@ static const struct log_form forms[] = {
 static bool sglang_cache(struct text line, struct log_row *row) {
     static const struct log_figure k = {"K size", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
                                    v = {"V size", BEHIND, NOTE_BUDGET_KV_CACHE, 0};
-    uint64_t keys, values;
-    if (!log_has(line, "KV Cache is allocated") || !log_figure_find(line, &k, &keys) ||
-        !log_figure_find(line, &v, &values))
+    uint64_t keys = 0, values; /* of latents there is one, "KV size: 32.2 GB" */
+    if (!log_has(line, "KV Cache is allocated") || !log_figure_find(line, &v, &values) ||
+        (!log_figure_find(line, &k, &keys) && !log_has(line, "KV size")))
         return false;
     log_know(row, NOTE_BUDGET_KV_CACHE, keys + values);
     return true;
@@ -267,47 +286,6 @@ static bool ggml_buffer(struct text line, struct log_row *row) {
         return true;
     }
     return false;
-}
-
-static uint32_t bars_until(struct text line, uint32_t end) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < end; i++)
-        n += line.at[i] == '|';
-    return n;
-}
-
-/* "12345K" from `begin` to `end`: a figure of sacct, whose letter comes last. */
-static bool rss_read(struct text line, uint32_t begin, uint32_t end, struct log_row *row) {
-    static const char units[] = "KMGT";
-    const char *unit = end > begin + 1 ? strchr(units, line.at[end - 1]) : NULL;
-    uint64_t nbytes;
-    if (unit == NULL || *unit == '\0' ||
-        log_size((struct text){line.at, end - 1}, begin, KIB << 10 * (unit - units), &nbytes) != end - 1)
-        return false;
-    log_know(row, NOTE_MAX_HOST, nbytes);
-    return true;
-}
-
-/* The column "MaxRSS" of sacct -P, whose columns are separated by bars. */
-static bool sacct_bars(struct log_stream *stream, struct text line, struct log_row *row) {
-    uint32_t name = log_find(line, 0, "MaxRSS|"), at = 0, left = stream->max_rss_bars;
-    if (name != LOG_NONE || text_ends(line, "|MaxRSS"))
-        stream->max_rss_bars = bars_until(line, name != LOG_NONE ? name : line.nbytes) + 1;
-    if (left == 0 || bars_until(line, line.nbytes) + 1 < left)
-        return false;
-    for (; left > 1; left--)
-        at = log_find(line, at, "|") + 1;
-    uint32_t end = log_find(line, at, "|");
-    return rss_read(line, at, end != LOG_NONE ? end : line.nbytes, row);
-}
-
-/* The column "MaxRSS" of sacct, whose figures are in KiB and end where the name ends. */
-static bool sacct_line(struct log_stream *stream, struct text line, struct log_row *row) {
-    uint32_t name = log_find(line, 0, "MaxRSS"), end = stream->max_rss;
-    if (name != LOG_NONE)
-        stream->max_rss = name + 6;
-    return name == LOG_NONE && end > 1 && end <= line.nbytes &&
-           rss_read(line, log_digits_begin(line, end - 1, true), end, row);
 }
 
 /* Words of a kill's message, the killer, and the figures. */
@@ -373,7 +351,8 @@ static bool kill_word(const struct log_state *state, struct text line, struct lo
                                         "killed due to memory pressure (OOM)",
                                         "PBS: job killed: vmem",
                                         "Memory cgroup out of memory: killed ",
-                                        "System OOM encountered"};
+                                        "OOM encountered",
+                                        " container oom "};
     static const char *const not [] = {"OOMKilled\": false", "OOMKilled\":false", "OOMKilled=false",
                                        "OOMKilled: false", "OOMKilled:false"};
     if (state->killed || !text_contains_any(line, words, sizeof words / sizeof *words) ||
@@ -401,12 +380,15 @@ static bool kill_line(struct log_state *state, struct text line, struct log_row 
     return true;
 }
 
-/* Sets the row's GPU by "GPU[0]", or by an earlier line of the tool: "| Device ID    | 0", rocm-smi's "card0": {. */
+/* Sets the row's GPU by "GPU[0]", "on TPU_0", or by an earlier line of the tool: "| Device ID    | 0", rocm-smi's
+ * "card0": {, amd-smi's "GPU: 0". */
 static void gpu_of_tool(const struct log_stream *stream, struct text line, struct log_row *row) {
+    static const char *const words[] = {"| GPU Memory Used", "(B)\": ", "USED_VRAM:", "TOTAL_VRAM:"};
     uint64_t number;
-    if (log_count_behind(line, "GPU[", &number))
+    if (log_count_behind(line, "GPU[", &number) || log_count_behind(line, " on TPU_", &number) ||
+        log_count_behind(line, " on cuda:", &number))
         log_gpu_set(row, number);
-    else if ((text_begins(line, "| GPU Memory Used") || log_has(line, "(B)\": ")) && stream->table_gpu >= 0)
+    else if (text_contains_any(line, words, sizeof words / sizeof *words) && stream->table_gpu >= 0)
         row->gpu = stream->table_gpu;
 }
 
@@ -414,14 +396,16 @@ enum log_seen log_table_line(struct log_state *state, struct text line, struct l
     uint64_t card;
     if (log_has(line, "VIS_VRAM")) /* rocm-smi: the part that the host sees */
         return LOG_PART;
-    if (log_count_behind(line, "\"card", &card) && card < 65536)
+    if ((log_count_behind(line, "\"card", &card) ||
+         (log_find(line, 0, "GPU: ") == log_skip(line, 0) &&
+          log_count(line, log_skip(line, 0) + 5, &card) == line.nbytes)) &&
+        card < 65536)
         state->stream->table_gpu = (int32_t)card;
     if (sglang_cache(line, row) || ggml_buffer(line, row) || ollama_gpu(state, line, row))
         return LOG_ROW;
-    bool level = sacct_bars(state->stream, line, row) || sacct_line(state->stream, line, row),
-         killed = kill_line(state, line, row);
+    bool level = log_column_line(state->stream, line, row), killed = kill_line(state, line, row);
     if (level || killed) {
-        row->gpu = LOG_HOST;
+        row->gpu = log_knows(row, NOTE_DEVICE_USED) ? row->gpu : LOG_HOST;
         log_maxima_show(row);
         return LOG_ROW;
     }

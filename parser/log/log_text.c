@@ -229,11 +229,13 @@ static bool word_begins(struct text text, uint32_t at, const char *lower) {
     return true;
 }
 
-/* "[3] mp: " at the beginning of a line, as Arctic Training writes it. */
+/* "[3] mp: " at the beginning of a line, as Arctic Training writes it, and Open MPI's "[1,3]<stdout>:". */
 static uint32_t rank_of_brackets(struct text text, uint32_t at) {
     static const char behind[] = "] mp: ";
     uint64_t rank;
     uint32_t next = at_or_blank(text, at) == '[' ? log_count(text, at + 1, &rank) : LOG_NONE;
+    if (at_or_blank(text, next) == ',' && log_find(text, next, "]<std") - next <= 7) /* mpirun --tag-output */
+        return rank_behind(text, next + 1);
     bool label = next != LOG_NONE && next - at <= 7 && log_find(text, next, behind) == next;
     return label ? (uint32_t)rank : LOG_NONE;
 }
