@@ -37,12 +37,21 @@ export function prove(page, button, text, show, site = 0) {
 /** The call site that the card is about; 0: none. @param {Page} page */
 export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 
+/** What a card without a set shows. @param {PageFinding} finding */
+export const shownName = ({ kind, at_event: at }) =>
+    kind === "out_of_memory"
+        ? "the request"
+        : at >= 0
+          ? formatEvent(at)
+          : kind === "cached_free"
+            ? "the start"
+            : "the recording";
+
 /** Highlights exactly the set of a card.
  * @param {HTMLElement} button @param {PageFinding} finding @param {number} index */
 export function showFinding(/** @type {Page} */ page, button, finding, index) {
     const { at_event: at, kind } = finding;
-    const what = kind === "out_of_memory" ? "the request" : at < 0 ? "the recording" : formatEvent(at);
-    prove(page, button, `Showing ${what}`, () => {
+    prove(page, button, `Showing ${shownName(finding)}`, () => {
         goToView(page, finding.view);
         if (kind === "out_of_memory") fitOpening(page);
         if (at >= 0) change(page, { moment: at === page.view.facts.peak_event ? null : at });

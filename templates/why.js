@@ -7,7 +7,7 @@ import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
 import { wholeSteps } from "./ends.js";
 import { devicePlan } from "./plan_view.js";
-import { prove, showFinding } from "./proof.js";
+import { prove, showFinding, shownName } from "./proof.js";
 import { askFindings, askSteps, askSums, findingIds, findingsCount, listSums, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
@@ -183,7 +183,7 @@ function stackButton(/** @type {Page} */ page, row, stack) {
 function showText(page, finding, index) {
     const has = page.view.c.finding_ids(index).count >= 0;
     const things = finding.kind === "gradients_kept" ? " gradients" : "";
-    if (!has) return finding.at_event < 0 ? "Show the recording" : `Go to event ${formatCount(finding.at_event)}`;
+    if (!has) return `${finding.at_event < 0 ? "Show" : "Go to"} ${shownName(finding)}`;
     return `Show the ${finding.count === 1 ? "allocation" : `${formatCount(finding.count)}${things}`}`;
 }
 

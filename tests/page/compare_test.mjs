@@ -64,6 +64,19 @@ describe("comparing", { skip }, () => {
         });
     });
 
+    test("a step's name stands apart from its peak", async () => {
+        await withPage(writePage(path.join(samples, "leak_graph.pickle")), async (page) => {
+            await until(async () => (await page.locator(".step-button").count()) === 6, "six steps");
+            const gaps = await each(page, ".strip-head", (head) => {
+                const peak = document.createRange();
+                peak.selectNodeContents(/** @type {Node} */ (head.lastChild));
+                const [name, figure, button] = [head.firstElementChild, peak, head.parentElement].map((part) => part?.getBoundingClientRect());
+                return name && figure && button ? [figure.left - name.right, button.right - figure.right] : [];
+            });
+            for (const [apart, inside] of gaps) assert.ok(apart >= 5 && inside >= 3, String(gaps));
+        }, { hash: "#tab=compare", viewport: { width: 1440, height: 900 } });
+    });
+
     test("a step cut off by the recording's end says so, and is compared only on request", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             await page.keyboard.press("4");

@@ -151,6 +151,16 @@ describe("cards", { skip }, () => {
         });
     });
 
+    test("a cache from before the first event is shown at the start", async (t) => {
+        const file = corpus("attention_100_steps.pickle");
+        if (!file) return t.skip("STRATA_CORPUS is not set");
+        await withPage(writePage(file), async (page) => {
+            await page.locator("[data-finding='0']").getByRole("button", { name: "Show the start" }).click();
+            await until(async () => /^Showing the start/.test(await page.locator("#proof").innerText()), "the strip");
+            await until(async () => /at=-1/.test(await page.evaluate("location.hash")), "the moment before the first event");
+        });
+    });
+
     test("the checks that found nothing", async () => {
         for (const name of ["train", "one_event", "oom"]) {
             const file = sample(name);
