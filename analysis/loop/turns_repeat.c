@@ -2,6 +2,7 @@
  * recurrence of which nearly all others are multiples; a loop over layers inside one forward is rejected. */
 #include "analysis/loop/turns_internal.h"
 
+#include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -18,6 +19,7 @@ struct sequence {
     uint32_t *start; /* [n_stacks + 1] into `at`, by key */
     uint32_t *at;    /* [n_allocations] allocations, by key and then rising */
     uint32_t n_stacks, first_forward;
+    bool has_forward;
 };
 
 static uint32_t key_at(const struct sequence *sequence, uint32_t recorded) {
@@ -50,7 +52,8 @@ static bool sequence_build(struct sequence *sequence, struct arena *arena) {
     while (sequence->first_forward < sequence->runs->n_allocations &&
            letter[sequence->first_forward] != PHASE_FORWARD)
         sequence->first_forward++;
-    if (sequence->first_forward == sequence->runs->n_allocations)
+    sequence->has_forward = sequence->first_forward < sequence->runs->n_allocations;
+    if (!sequence->has_forward)
         sequence->first_forward = 0;
     return true;
 }
@@ -63,6 +66,11 @@ static uint32_t key_count(const struct sequence *sequence, uint32_t key) {
 static uint32_t key_count_from(const struct sequence *sequence, uint32_t key, uint32_t from) {
     uint32_t low = SEARCH(sequence->start[key], sequence->start[key + 1], i, sequence->at[i] < from);
     return sequence->start[key + 1] - low;
+}
+
+/* Does the key make or load a module in a recording without a forward? The layers of one are not turns. */
+static bool key_loads_alone(const struct sequence *sequence, uint32_t key) {
+    return !sequence->has_forward && (sequence->runs->stack_bits[key] & (BIT_PARAMETER | BIT_INIT)) != 0;
 }
 
 /* ---- candidates ---- */
@@ -78,7 +86,7 @@ static uint32_t mean_distance(const struct sequence *sequence, uint32_t key) {
 static bool key_is_regular(const struct sequence *sequence, uint32_t key) {
     const uint32_t *at = sequence->at + sequence->start[key];
     uint32_t count = key_count(sequence, key);
-    if (count < 2)
+    if (count < 2 || key_loads_alone(sequence, key))
         return false;
     uint64_t span = at[count - 1] - at[0], mean = mean_distance(sequence, key), covered = 0;
     if ((span + mean) * 2 < sequence->runs->n_allocations - sequence->first_forward)
@@ -122,7 +130,7 @@ static uint32_t rare_below(uint32_t turns) {
 
 /* Loading is no turn: a key that also occurs before the window, or for the last time before the first forward. */
 static bool key_is_of_loading(const struct sequence *sequence, uint32_t key, uint32_t from) {
-    return sequence->at[sequence->start[key]] < from ||
+    return key_loads_alone(sequence, key) || sequence->at[sequence->start[key]] < from ||
            sequence->at[sequence->start[key + 1] - 1] < sequence->first_forward;
 }
 
