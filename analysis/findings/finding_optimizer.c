@@ -116,7 +116,10 @@ void finding_next_step_peak_find(struct finder *finder) {
     if (finder->verdicts->turns.count >= 2 || forward == UINT32_MAX)
         return;
     uint64_t made = state_made(finder, &first), peak = timeline->peak_bytes;
-    if (made == 0 || first <= forward)
+    const struct device_trace *device = timeline->device;
+    /* where memory ran out in this step, only a part of the state may have been made */
+    if (made == 0 || first <= forward ||
+        (device->n_ooms > 0 && device->ooms[device->n_ooms - 1].event >= first))
         return;
     uint32_t before = timeline_peak_in(timeline, forward, first);
     struct finding finding = {.kind = FINDING_NEXT_STEP_PEAK,

@@ -100,8 +100,9 @@ struct judge {
     uint32_t n_kept;
     uint32_t half;              /* run that the second half begins with */
     bool has_backward, reduces; /* reduces: only this rank's share of the summed gradient is kept */
-    uint32_t first_forward;     /* allocation; UINT32_MAX: none */
-    uint32_t never;             /* `let_go` of allocations that are never freed */
+    bool ends_with_state; /* the optimizer's step that the recording ends in makes state where it inits it */
+    uint32_t first_forward; /* allocation; UINT32_MAX: none */
+    uint32_t never;         /* `let_go` of allocations that are never freed */
 };
 
 static uint32_t birth_of(const struct judge *judge, uint32_t recorded) {
@@ -159,8 +160,10 @@ static enum category category_of_optimizer(struct judge *judge, uint32_t allocat
     bool last = run + 1 == judge->runs->count;
     uint32_t let_go = judge->allocations->request[allocation];
     uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
-    if (let_go == judge->never)
+    if (let_go == judge->never) {
+        judge->ends_with_state |= last && (bits & BIT_STATE);
         return last && !(bits & BIT_STATE) ? CATEGORY_OPEN : CATEGORY_OPTIMIZER_STATE;
+    }
     bool outlives = !last && let_go > birth_of(judge, judge->runs->run[run + 1].first);
     return outlives ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
 }
@@ -406,9 +409,13 @@ static void backward_settle(struct judge *judge, const struct phase_run *run, ui
 static enum category category_of_open(struct judge *judge, uint32_t allocation,
                                       const struct majority *majority) {
     bool forward = judge->runs->letter[allocation] == PHASE_FORWARD;
-    if (side_of_letter(judge->runs->letter[allocation]) == SIDE_OPTIMIZER)
-        return majority->votes > 0 && majority->category == CATEGORY_TEMPORARY ? CATEGORY_TEMPORARY
-                                                                               : CATEGORY_OPTIMIZER_STATE;
+    if (side_of_letter(judge->runs->letter[allocation]) == SIDE_OPTIMIZER) {
+        /* Memory may run out before the step's temporaries are freed. (SGD makes its state where others make those.) */
+        uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+        bool temporary = majority->votes > 0 ? majority->category == CATEGORY_TEMPORARY
+                                             : judge->ends_with_state && (bits & (BIT_FOREACH | BIT_SINGLE));
+        return temporary ? CATEGORY_TEMPORARY : CATEGORY_OPTIMIZER_STATE;
+    }
     if (majority->votes > 0)
         return (enum category)majority->category;
     bool freed =
