@@ -46,7 +46,7 @@ static bool passes_at(const struct finder *finder, uint32_t run, struct passes *
 static bool is_of_graph(const struct finder *finder, uint32_t allocation, const struct passes *passes) {
     uint8_t category = finder->verdicts->category[allocation];
     return finder->allocations->request[allocation] > passes->begins && category != CATEGORY_PARAMETER &&
-           category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE &&
+           category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE && category != CATEGORY_WEIGHT_COPY &&
            finder->allocations->stack[allocation] != 0;
 }
 
@@ -281,8 +281,8 @@ void finding_kept_per_layer_title(struct telling *telling) {
 void finding_kept_per_layer_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "Backward frees what other lines of this forward made. These allocations stay");
-    tell(telling,
-         finding->figure[5] ? ", also when the next phase is over" : " as far as the recording goes");
+    tell(telling, finding->figure[5] ? ", also when the next phase is over"
+                                     : " until the recording's last allocation");
     TELL(telling, " (in %n of %n forward%s). %b of it is in the peak.", finding->figure[3],
          finding->figure[4], finding->bytes);
     tell_saving(telling, "Dropped after backward:");
