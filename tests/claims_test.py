@@ -20,6 +20,43 @@ from peak_twins import Case  # noqa: E402
 from simulator.allocator import MIB  # noqa: E402
 
 STRATA = os.environ.get("STRATA", "strata")
+TORCH = "/venv/lib/python3.11/site-packages/torch/"
+MODEL = (("/srv/model.py", 61, "forward"), (TORCH + "nn/modules/module.py", 1784, "_call_impl"))
+ENGINE = (("??", 0, "torch::autograd::generated::MmBackward0::apply(variable_list&&)"),
+          ("??", 0, "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)"))
+STEP = ((TORCH + "optim/adamw.py", 232, "step"), (TORCH + "optim/optimizer.py", 516, "wrapper"), ("/srv/train.py", 58, "run"))
+
+
+class Program:
+    """Calls of the allocator by a few lines: frames are (file, line, function), the innermost first."""
+
+    def __init__(self):
+        self.events = []
+
+    def new(self, size, *frames):
+        self.events.append({"action": "alloc", "addr": len(self.events) << 26, "size": size, "stream": 0,
+                            "frames": [{"filename": file, "line": line, "name": name} for file, line, name in frames]})
+        return self.events[-1]
+
+    def free(self, *allocations):
+        for each in allocations:
+            self.events += [{**each, "action": action} for action in ("free_requested", "free_completed")]
+
+    def forward(self, line, layers=6):
+        """The activations of a model, called by a line of the program."""
+        outer = MODEL + (("/srv/train.py", line, "run"),)
+        return [self.new(MIB, ("/srv/layer.py", 12 + each % 2, "forward"), *outer) for each in range(2 * layers)] + [self.new(4 * MIB, *outer)]
+
+    def step(self, line=50):
+        """A training step with an optimizer that makes a temporary."""
+        saved, gradients = self.forward(line), []
+        for activation in reversed(saved):
+            gradients.append(self.new(MIB, *ENGINE))
+            self.free(activation)
+        self.free(self.new(MIB, (TORCH + "optim/adamw.py", 420, "_single_tensor_adamw"), *STEP), *gradients)
+
+    def snapshot(self):
+        return {"segments": [], "device_traces": [self.events]}
 
 
 class Claims(unittest.TestCase):
@@ -152,6 +189,68 @@ class Claims(unittest.TestCase):
             done = subprocess.run([STRATA, "report", path], capture_output=True)
             self.assertEqual((done.returncode, done.stdout), (1, b""))
             self.assertIn(b"add up to more than 8 EiB", done.stderr)
+
+    def test_what_only_evaluation_keeps_is_kept(self):
+        """Training frees what the same code makes. "No call site keeps more" was said of a list of all results."""
+        for keeps in (True, False):
+            program = Program()
+            for number in range(6):
+                program.step()
+                if number % 2:
+                    *inner, result = program.forward(70)
+                    program.free(*inner, *(() if keeps else (result,)))
+            program.step()
+            text, device = self.read(program.snapshot())
+            leaks = [(each["site"], each["per"]) for each in device["findings"] if each["kind"] == "leak"]
+            each = {"unit": "step", "bytes": 4 * MIB, "n": 3}
+            self.assertEqual([("model.py:61 forward", each)] if keeps else [], leaks)
+            self.assertEqual(not keeps, "no call site keeps more from one to the next" in text)
+
+    def test_layers_that_are_made_are_no_turns(self):
+        """A recording of loading alone: each layer's parameters were called a leak, certain and high."""
+        program = Program()
+        for _ in range(8):
+            for line in (20, 21, 22):
+                program.new(line * MIB, (TORCH + "nn/modules/linear.py", 106, "__init__"), ("/srv/model.py", line, "__init__"), ("/srv/train.py", 9, "run"))
+        _, device = self.read(program.snapshot())
+        self.assertEqual((0, "too_short", {"parameter"}), (device["judged"]["steps"], device["judged"]["growth"], set(self.categories(device))))
+        self.assertNotIn("leak", {each["kind"] for each in device["findings"]})
+
+    def test_temporaries_are_no_state_where_memory_runs_out(self):
+        """The first step fails: what it had made so far, temporaries too, was called the state of the next step."""
+        for made in (7, 12):  # moments of 12 parameters when the request fails: all, or only a part
+            program = Program()
+            program.step()
+            program.events.clear()
+            for activation in reversed(program.forward(50)):
+                program.new(MIB, *ENGINE)
+                program.free(activation)
+            for _ in range(made):
+                program.new(2 * MIB, (TORCH + "optim/adamw.py", 176, "_init_group"), *STEP)
+            for _ in range(9 if made == 12 else 0):
+                program.new(3 * MIB, (TORCH + "optim/adamw.py", 640, "_multi_tensor_adamw"), *STEP)
+            program.events.append({"action": "oom", "size": 3 * MIB, "stream": 0, "device_free": 0, "frames": program.events[-1]["frames"]})
+            _, device = self.read(program.snapshot())
+            categories = self.categories(device)
+            self.assertEqual((made * 2 * MIB, 27 * MIB if made == 12 else 0), (categories["optimizer_state"], categories.get("temporary", 0)))
+            kinds = {each["kind"] for each in device["findings"]}
+            self.assertNotIn("next_step_peak", kinds)
+            self.assertEqual(made == 12, "optimizer_temporaries" in kinds)
+
+    def test_copies_of_weights_are_not_kept_by_layers(self):
+        """Autocast's cache lives until its region ends, after backward: one finding says so, and no other."""
+        program = Program()
+        weights = [program.new(8 * MIB, (TORCH + "nn/modules/linear.py", 106, "__init__"), ("/srv/train.py", 9, "run")) for _ in range(6)]
+        outer, saved, copies = MODEL + (("/srv/train.py", 50, "run"),), [], []
+        for weight in weights:
+            copies.append(program.new(weight["size"] // 2, ("??", 0, "at::autocast::cached_cast(c10::ScalarType)"), *outer))
+            saved += [program.new(MIB, ("/srv/layer.py", line, "forward"), *outer) for line in (12, 13, 14)]
+        for activation in reversed(saved):
+            program.new(MIB, *ENGINE)
+            program.free(activation)
+        program.free(*copies)
+        _, device = self.read(program.snapshot())
+        self.assertEqual({"autocast_copies"}, {each["kind"] for each in device["findings"]} - {"next_step_peak", "stops_at_peak"})
 
 
 if __name__ == "__main__":

@@ -42,9 +42,10 @@ struct finder {
     struct {
         struct sort_row *row; /* by size, then by when it is freed */
         uint32_t count;
-    } olds;              /* for leaks: allocations from before the recording that are freed in it */
-    uint8_t *blamed;     /* [frames.count] sites for which a leak or a growing buffer was found */
-    uint32_t *last_turn; /* result of the last finder_turn */
+    } olds;                  /* for leaks: allocations from before the recording that are freed in it */
+    uint32_t *leaking_stack; /* [n_keys] for leaks: the only stack of a key that leaks; 0: all of them */
+    uint8_t *blamed;         /* [frames.count] sites for which a leak or a growing buffer was found */
+    uint32_t *last_turn;     /* result of the last finder_turn */
     uint32_t made; /* moment of the last recorded birth: what is alive after it counts as alive at the end */
     bool has_optimizer; /* stacks or annotations show one */
     struct finding *finding;

@@ -47,6 +47,18 @@ struct kept {
     bool freed_before;           /* an earlier turn made it and kept none */
 };
 
+/* Visits the allocations of a key, those of its leaking stack alone if it has one: *at begins with start[key]. False:
+ * there is no other. */
+static bool key_next(const struct finder *finder, uint32_t key, uint32_t *at, uint32_t *allocation) {
+    uint32_t stack = finder->leaking_stack[key];
+    while (*at < finder->start[key + 1]) {
+        *allocation = finder->order[(*at)++];
+        if (stack == 0 || finder->allocations->stack[*allocation] == stack)
+            return true;
+    }
+    return false;
+}
+
 /* The number of turns whose end was recorded: memory alive in an open turn proves nothing. */
 static uint32_t turns_judged(const struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
@@ -56,7 +68,7 @@ static uint32_t turns_judged(const struct finder *finder) {
 /* A walk over the key's turns, with the number of its allocations that stay in each. */
 struct turn_walk {
     const struct finder *finder;
-    uint32_t at, end; /* into finder->order */
+    uint32_t key, at; /* into finder->order */
     uint32_t turn, n_kept, last_kept;
     uint64_t kept_bytes;
 };
@@ -66,8 +78,8 @@ static bool turn_walk_next(struct turn_walk *walk) {
     uint32_t n_turns = turns_judged(finder), turn = UINT32_MAX;
     walk->n_kept = 0;
     walk->kept_bytes = 0;
-    for (; walk->at < walk->end; walk->at++) {
-        uint32_t allocation = finder->order[walk->at], own = finder_turn(finder, allocation);
+    for (uint32_t at = walk->at, allocation; key_next(finder, walk->key, &at, &allocation); walk->at = at) {
+        uint32_t own = finder_turn(finder, allocation);
         if (own >= n_turns)
             continue;
         if (turn == UINT32_MAX)
@@ -95,8 +107,10 @@ static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn
 static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const struct kept *kept) {
     uint64_t bytes = 0, size = UINT64_MAX;
     uint32_t turn = UINT32_MAX, left = 0;
-    for (uint32_t at = finder->start[key]; finder->olds.count > 0 && at < finder->start[key + 1]; at++) {
-        uint32_t allocation = finder->order[at], own = finder_turn(finder, allocation);
+    if (finder->olds.count == 0)
+        return 0;
+    for (uint32_t at = finder->start[key], allocation; key_next(finder, key, &at, &allocation);) {
+        uint32_t own = finder_turn(finder, allocation);
         if (own == UINT32_MAX || own <= kept->first_turn || own > kept->last_turn ||
             !finder_keeps(finder, allocation))
             continue;
@@ -115,11 +129,9 @@ static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const s
 static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t moment) {
     const struct allocations *allocations = finder->allocations;
     uint64_t bytes = 0;
-    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
-        uint32_t allocation = finder->order[at];
+    for (uint32_t at = finder->start[key], allocation; key_next(finder, key, &at, &allocation);)
         if (allocations->birth[allocation] < moment && allocations->request[allocation] >= moment)
             bytes += allocations->size[allocation];
-    }
     return bytes;
 }
 
@@ -136,7 +148,7 @@ static bool key_rises(const struct finder *finder, uint32_t key, const struct ke
 
 /* Does a key leak, by the rules in docs/report-reference.md? */
 static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
-    struct turn_walk walk = {.finder = finder, .at = finder->start[key], .end = finder->start[key + 1]};
+    struct turn_walk walk = {.finder = finder, .key = key, .at = finder->start[key]};
     uint32_t n_made = 0, longest = 0;
     *kept = (struct kept){0};
     while (turn_walk_next(&walk)) {
@@ -204,8 +216,8 @@ static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const str
     uint64_t bytes = 0;
     if (kept->n_turns == 0 || kept->freed_before || (kept->n_turns > 1 && !key_rises(finder, key, kept)))
         return 0;
-    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
-        uint32_t allocation = finder->order[at], turn = finder_turn(finder, allocation);
+    for (uint32_t at = finder->start[key], allocation; key_next(finder, key, &at, &allocation);) {
+        uint32_t turn = finder_turn(finder, allocation);
         uint8_t category = finder->verdicts->category[allocation];
         bool lasts = category == CATEGORY_PARAMETER || category == CATEGORY_OPTIMIZER_STATE ||
                      category == CATEGORY_GRADIENT || category == CATEGORY_WORKSPACE ||
@@ -217,6 +229,17 @@ static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const str
     return bytes;
 }
 
+/* As key_leaks. If one line calls the code and frees what it makes, and another line keeps it, as a loop that collects the
+ * results of evaluation does, one stack of the key may leak alone: that of the last allocation kept. */
+static bool key_or_stack_leaks(struct finder *finder, uint32_t key, struct kept *kept) {
+    if (key_leaks(finder, key, kept))
+        return true;
+    if (kept->n_turns == 0 || !kept->freed_before)
+        return false;
+    finder->leaking_stack[key] = finder->allocations->stack[kept->last_allocation];
+    return key_leaks(finder, key, kept);
+}
+
 /* Leaking keys, by site. NULL: no memory. */
 static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     struct kept kept;
@@ -226,7 +249,7 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     for (uint32_t key = 0; key < finder->n_keys; key++) {
         if (!key_may_leak(finder, key))
             continue;
-        if (!key_leaks(finder, key, &kept)) {
+        if (!key_or_stack_leaks(finder, key, &kept)) {
             finder->kept_seldom += kept_seldom(finder, key, &kept, before);
             continue;
         }
@@ -266,12 +289,11 @@ static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
 /* Frees every kept allocation of some keys when its use ends. */
 static void kept_remove(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
-            uint32_t allocation = finder->order[at];
+        for (uint32_t at = finder->start[rows[i].value], allocation;
+             key_next(finder, rows[i].value, &at, &allocation);)
             if (finder_turn(finder, allocation) < turns_judged(finder) && finder_keeps(finder, allocation))
                 finder_remove(finder, allocation, end_of_use(finder, allocation),
                               finder->allocations->death[allocation]);
-        }
 }
 
 static void kept_measure(struct finder *finder, const struct sort_row *rows, uint32_t count,
@@ -289,8 +311,8 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
             largest = kept.bytes;
             finding->stack = allocations->stack[kept.last_allocation];
         }
-        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
-            uint32_t allocation = finder->order[at];
+        for (uint32_t at = finder->start[rows[i].value], allocation;
+             key_next(finder, rows[i].value, &at, &allocation);) {
             if (finder_turn(finder, allocation) >= turns_judged(finder) || !finder_keeps(finder, allocation))
                 continue;
             finding->figure[0] += allocations->size[allocation];
@@ -338,9 +360,9 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
     for (uint32_t i = finder->allocations->preexisting; i < finder->allocations->count; i++)
         all += finder->allocations->size[i];
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++)
-            kept +=
-                finder_keeps(finder, finder->order[at]) ? finder->allocations->size[finder->order[at]] : 0;
+        for (uint32_t at = finder->start[rows[i].value], allocation;
+             key_next(finder, rows[i].value, &at, &allocation);)
+            kept += finder_keeps(finder, allocation) ? finder->allocations->size[allocation] : 0;
     return kept > all / 2;
 }
 
@@ -348,8 +370,8 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
 static void kept_rename(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     const struct verdicts *verdicts = finder->verdicts;
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
-            uint32_t allocation = finder->order[at];
+        for (uint32_t at = finder->start[rows[i].value], allocation;
+             key_next(finder, rows[i].value, &at, &allocation);) {
             if (!finder_keeps(finder, allocation) || verdicts->category[allocation] != CATEGORY_ACTIVATION)
                 continue;
             verdicts->category[allocation] = CATEGORY_OTHER;
@@ -412,10 +434,12 @@ void finding_leak_find(struct finder *finder) {
         return;
     uint32_t count = 0;
     olds_find(finder);
+    finder->leaking_stack = arena_zeros(finder->arena, finder->n_keys, sizeof *finder->leaking_stack);
+    finder->failed |= finder->leaking_stack == NULL;
     struct sort_row *rows = finder->failed ? NULL : leaks_by_site(finder, &count);
     if (rows != NULL && !finder->failed)
         leaks_report(finder, rows, count);
-    ARENA_DROP(finder->arena, rows, finder->olds.row);
+    ARENA_DROP(finder->arena, rows, finder->leaking_stack, finder->olds.row);
 }
 
 void finding_leak_title(struct telling *telling) {
