@@ -177,6 +177,18 @@ class Diff(Folder):
         for pair in ((self.plain, cut), (cut, self.plain)):
             self.assertFalse([title for title in self.titles(*pair) if "often" in title], pair)
 
+    def test_what_the_first_step_makes_to_stay(self):
+        """As an optimizer's state beside its temporaries: no step makes the mean of the steps."""
+        def optimizer(program, n_states):
+            for _ in range(n_states if program.step == 0 else 0):
+                program.keep("state", 8, 60, "update")
+            program.keep("temporary", 8, 60, "update")
+            program.drop("temporary")
+        a = self.write("a.pickle", optimizer=lambda program: optimizer(program, 2))
+        b = self.write("b.pickle", optimizer=lambda program: optimizer(program, 8))
+        self.assertEqual(["+48 MiB: block.py:60 update allocates more often: 12 times; it was 6 before"], self.titles(a, b))
+        self.assertEqual(["-48 MiB: block.py:60 update allocates less often: 6 times; it was 12 before"], self.titles(b, a))
+
     def test_which_step_is_compared(self):
         later = self.write("later.pickle", first=10)
         text, _ = self.text("--align", "step", self.plain, later)

@@ -64,6 +64,12 @@ static bool is_rarer(const struct site_profile *a, const struct site_profile *b,
     return is_per_step(a, b, steps) ? a->in_steps * steps.b < b->in_steps * steps.a : a->made < b->made;
 }
 
+/* Do the same number of steps make alike, and only the number of what stays differs, as of an optimizer's state? */
+static bool more_stays(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
+    return steps.a == steps.b && a->made != b->made && b->made - a->made == b->at_end - a->at_end &&
+           a->older == b->older && (a->made < b->made) == (a->bytes < b->bytes);
+}
+
 static uint64_t mean_bits(const struct site_profile *profile) {
     return mean_of(profile->lifetime_bits, profile->made);
 }
@@ -97,6 +103,8 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return size && a->made == b->made ? CAUSE_SIZE : CAUSE_OFTEN;
     if (size)
         return CAUSE_SIZE;
+    if (more_stays(a, b, steps))
+        return CAUSE_OFTEN;
     if (!lifetimes_differ(a, b) && only_older_differs(a, b))
         return CAUSE_OLDER;
     if (lifetimes_differ(a, b) || (a->at_end < b->at_end && a->bytes < b->bytes) ||
@@ -111,7 +119,7 @@ static bool is_moved(const struct compare_site *site) {
 
 static void figures_set(struct cause *cause, const struct compare_site *site, struct cause_steps steps) {
     const struct site_profile *a = &site->a, *b = &site->b;
-    cause->per_step = is_per_step(a, b, steps);
+    cause->per_step = is_per_step(a, b, steps) && rates_differ(a, b, steps);
     cause->freed_here = is_freed_here(a) || is_freed_here(b) ||
                         (cause->kind == CAUSE_OLDER && (a->freed_here | b->freed_here) != 0);
     if (cause->kind == CAUSE_SIZE) {

@@ -86,7 +86,7 @@ struct compare_side {
     uint32_t moment;
     const uint8_t *category;          /* of each allocation; NULL: unknown */
     const struct phase_runs *runs;    /* phases of all allocations; NULL: unknown */
-    uint32_t steps_from, steps_until; /* the moments of the steps that were recorded whole; equal: none */
+    uint32_t steps_from, steps_until; /* the moments of whole steps; equal: none */
 };
 
 /* A group of both recordings, identified by its name; groups with one key are in the same order as `key`. */

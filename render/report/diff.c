@@ -18,12 +18,15 @@ static uint32_t n_steps(const struct diff_side *side) {
     return side->verdicts->steps.count;
 }
 
-/* The steps [from, returned) without those of which the beginning or the end was not recorded. */
+/* The steps [from, returned) without those of which the beginning or the end was not recorded, and without the first,
+ * which also makes what stays. */
 static uint32_t whole_steps(const struct diff_side *side, uint32_t *from) {
     const struct turns *turns = &side->verdicts->turns;
     uint32_t until = n_steps(side);
     *from = until > 1 && turns->turn[0].begin_moment <= 1;
-    return until > *from + 1 && !turns->closed ? until - 1 : until;
+    until -= until > *from + 1 && !turns->closed;
+    *from += until > *from + 1;
+    return until;
 }
 
 static uint32_t n_whole_steps(const struct diff_side *side) {
