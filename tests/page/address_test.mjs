@@ -6,7 +6,8 @@ import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { decodePng } from "../png.mjs";
-import { ask, folder, openContext, recording, reload, rest, run, runsAll, samples, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ask, folder, openContext, reload, rest, run, runsAll, samples, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 

@@ -5,7 +5,8 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { decodePng } from "../png.mjs";
-import { ask, canvasPixels, folder, hashOf, recording, replay, report, run, samples, settle, setView, skip, strata, until, withPage, writePage, tool } from "./browser.mjs";
+import { ask, canvasPixels, folder, hashOf, replay, report, run, samples, settle, setView, skip, strata, until, withPage, writePage, tool } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 

@@ -47,18 +47,14 @@ export const skip = reasonToSkip();
 if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
 if (skip) console.log(`skipped: the page (${skip})`);
 
-/** Arguments for a recording with all features: two devices, frees that wait for another stream, reused addresses. */
-const SIMULATED = [
-    "n_steps=900", "n_devices=2", "cross_stream=0.2", 'form="pickle4"', "ring=null", "record_after=60", "skipped=[]",
-    "lost=0", "races=false", "time=true", 'context="all"', "high_addresses=false",
-]; // prettier-ignore
-
 /** @type {string} */ export let folder;
 /** @type {import("playwright-core").Browser} */ export let browser;
-/** @type {string} */ export let recording;
+
+/** Python itself, where python3 is a version manager's script (tests/CMakeLists.txt). */
+const python = process.env.STRATA_PYTHON || "python3";
 
 export function run(/** @type {string} */ command, /** @type {(string | number)[]} */ ...args) {
-    return execFileSync(command, args.map(String), { maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+    return execFileSync(command === "python3" ? python : command, args.map(String), { maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 export function replay(/** @type {(string | number)[]} */ ...args) {
@@ -250,8 +246,6 @@ export async function listedSites(page) {
 before(async () => {
     if (skip) return;
     folder = mkdtempSync(path.join(tmpdir(), "strata-page-"));
-    recording = path.join(folder, "simulated.pickle");
-    run("python3", path.join(here, "simulate.py"), 11, recording, ...SIMULATED);
     browser = await startChromium();
 });
 
@@ -266,7 +260,7 @@ export function colorsOf(rgba) {
 }
 
 /** Top of the y axis in bytes, from state_dump, which calls the layout code itself. */
-export function headroom(/** @type {number} */ ordinal, input = recording) {
+export function headroom(/** @type {number} */ ordinal, /** @type {string} */ input) {
     const output = run(String(process.env.STATE_DUMP), "--pick", input, ordinal, 10, 10, -1, 1, "0,0").toString();
     return Number(/^top (\d+)$/m.exec(output)?.[1]);
 }
@@ -331,9 +325,9 @@ export async function pickPoints(page, ordinal, view, count, input, highest) {
 
 /**
  * @param {import("playwright-core").Page} page @param {number} ordinal
- * @param {{from: number, to: number}} view @param {number} count @param {string} [input]
+ * @param {{from: number, to: number}} view @param {number} count @param {string} input
  */
-export async function checkPicks(page, ordinal, view, count, input = recording) {
+export async function checkPicks(page, ordinal, view, count, input) {
     const live = liveBytes(input, ordinal).slice(Math.max(view.from, 0), view.to + 1);
     const highest = live.reduce((most, bytes) => Math.max(most, bytes), 0);
     const { question, check } = await pickPoints(page, ordinal, view, count, input, highest);

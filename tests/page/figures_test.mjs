@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, texts, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, replay, report, samples, settle, setView, skip, texts, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 describe("figures", { skip }, () => {
     test("summary() is the report's object of the device", async () => {
@@ -30,7 +31,7 @@ describe("figures", { skip }, () => {
             for (const [from, to] of [[-1, events], [300, 700], [500, 520]]) {
                 const view = await setView(page, { from, to });
                 assert.deepEqual([view.from, view.to], [from, to]);
-                await checkPicks(page, ordinal, view, 200);
+                await checkPicks(page, ordinal, view, 200, recording);
             }
         });
     });

@@ -6,7 +6,8 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { colorsOf, folder, openContext, recording, resize, samples, writePage } from "./browser.mjs";
+import { colorsOf, folder, openContext, resize, samples, writePage } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 import { changed, DAMAGE, GO_ON } from "./damage.mjs";
 import { firefox, firefoxSkip as skip } from "./firefox.mjs";
 

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, hashOf, plotBox, randomPoints, recording, reload, replay, report, run, samples, settle, setView, skip, strata, texts, until, withPage, writePage } from "./browser.mjs";
+import { ask, checkPicks, hashOf, plotBox, randomPoints, reload, replay, report, run, samples, settle, setView, skip, strata, texts, until, withPage, writePage } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 describe("mouse and keys", { skip }, () => {
     /** @param {string} name @param {(page: import("playwright-core").Page) => Promise<void>} use */
@@ -191,7 +192,7 @@ describe("mouse and keys", { skip }, () => {
         await until(async () => (await view(page)).device === other.device, "the other device");
         await settle(page);
         assert.equal((await ask(page, "strata.summary()")).peak_bytes, other.peak_bytes);
-        await checkPicks(page, other.device, await view(page), 50);
+        await checkPicks(page, other.device, await view(page), 50, recording);
     });
 
     onPage("the hash restores the view", async (page) => {

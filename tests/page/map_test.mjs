@@ -4,7 +4,8 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, hashOf, recording, run, samples, settle, setView, skip, texts, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, run, samples, settle, setView, skip, texts, until, withPage, writePage } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 

@@ -5,7 +5,8 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { ask, canvasPixels, colorsOf, folder, headroom, recording, replay, report, run, setView, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, colorsOf, folder, headroom, replay, report, run, setView, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 /** The plot area of a PNG whose plot has the given size. A first picture gives the margins. */
 function plotOfSize(/** @type {number} */ width, /** @type {number} */ height, /** @type {(string | number)[]} */ ...flags) {
@@ -69,7 +70,7 @@ function windowOf(/** @type {number} */ ordinal, /** @type {number} */ nEvents) 
             const top = most + Math.floor(most / 24);
             // The PNG reserves room for a request that failed at the end of the window.
             const failed = ooms.some((/** @type {number} */ event) => event >= from + nEvents * 0.97 - 1 && event < from + nEvents);
-            if (!failed && top < headroom(ordinal) && frees(from) > nEvents / 5) return { from, to: from + nEvents, top };
+            if (!failed && top < headroom(ordinal, recording) && frees(from) > nEvents / 5) return { from, to: from + nEvents, top };
         }
     }
     throw new Error("the recording has no such window");

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, downloaded, hashOf, recording, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage, tool } from "./browser.mjs";
+import { ask, downloaded, hashOf, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage, tool } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 const QUESTIONS = ["allocated", "freed", "kept", "through", "peak"];
 

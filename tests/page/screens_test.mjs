@@ -6,7 +6,8 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { ask, canvasPixels, colorsOf, folder, openContext, plotBox, recording, report, run, samples, setView, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
+import { ask, canvasPixels, colorsOf, folder, openContext, plotBox, report, run, samples, setView, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 describe("pages of a command line", { skip }, () => {
     test("a page of limited size says how much is merged", async () => {

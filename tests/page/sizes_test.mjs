@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, colorsOf, corpus, folder, pickPoints, plotBox, randomPoints, recording, replay, report, run, runsAll, samples, setView, settle, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, canvasPixels, colorsOf, corpus, folder, pickPoints, plotBox, randomPoints, replay, report, run, runsAll, samples, setView, settle, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 describe("little or nothing to see", { skip }, () => {
     test("a single event says why", async () => {

@@ -5,7 +5,8 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { colorsOf, folder, recording, run, runsAll, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { colorsOf, folder, run, runsAll, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { recording } from "./simulated.mjs";
 
 /** The margins of the last plot for each kind of picture; they differ little within a kind. @type {Record<string,
  * number[]>} */
