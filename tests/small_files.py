@@ -13,7 +13,7 @@ class Pickle:
     """Writes opcodes. Named values are written once and then referred to."""
 
     def __init__(self):
-        self.out, self.memo = bytearray(b"\x80\x04"), {}
+        self.out, self.memo = bytearray(b"\x80\x04"), {}  # the opcode that refers to each named value
 
     def raw(self, *parts):
         for part in parts:
@@ -21,18 +21,21 @@ class Pickle:
         return self
 
     def refer(self, name):
-        index = self.memo[name]
-        return self.raw(b"h" + bytes([index]) if index < 256 else b"j" + struct.pack("<I", index))
+        self.out += self.memo[name]
+        return self
 
     def keep(self, name):
         """Names the top of the stack."""
-        self.memo[name] = len(self.memo)
-        index = self.memo[name]
-        return self.raw(b"q" + bytes([index]) if index < 256 else b"r" + struct.pack("<I", index))
+        index = len(self.memo)
+        put, get, number = (b"q", b"h", bytes([index])) if index < 256 else (b"r", b"j", struct.pack("<I", index))
+        self.memo[name] = get + number
+        return self.raw(put + number)
 
     def text(self, value):
-        if value in self.memo:
-            return self.refer(value)
+        again = self.memo.get(value)
+        if again:
+            self.out += again
+            return self
         data = value.encode()
         return self.raw(b"X", struct.pack("<I", len(data)), data).keep(value)
 
