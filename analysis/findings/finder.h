@@ -33,12 +33,17 @@ struct finder {
     /* what findings take out, if the verdicts want it; the last ones since finder_saves */
     struct finding_cut *cut;
     uint32_t n_cuts, cut_capacity, first_cut;
-    uint32_t part; /* of FINDING_PARTS, for a kind that is searched for in parts */
+    uint32_t part; /* of GROWING_PARTS, ..., for a kind that is searched for in parts */
     struct {
         struct sort_row *row;
         uint32_t count, capacity;
-        uint64_t *most; /* by the low bits of a stack: its largest allocation */
-    } pairs;            /* of growing buffers, from part to part */
+        uint64_t *most;          /* by the low bits of a stack: its largest allocation */
+    } pairs;                     /* of growing buffers, from part to part */
+    struct gradients *gradients; /* of the search for kept ones, from part to part; NULL: there is none */
+    struct {
+        struct sort_row *row; /* keys, with their bytes */
+        uint32_t count, capacity;
+    } held;
     struct {
         struct sort_row *row; /* by size, then by when it is freed */
         uint32_t count;

@@ -36,9 +36,10 @@ enum finding_kind {
         FINDING_KINDS
 };
 
-/* Growing buffers are searched for in this many equal parts of the allocations, one per step, because they take
- * longest. */
-enum { FINDING_PARTS = 6 };
+/* Kinds that take longest are searched for in several steps: growing buffers in equal parts of the allocations; kept
+ * gradients in steps for what turns keep, what they make, and what that costs; held memory in two halves, and a step for
+ * what it costs. */
+enum { GROWING_PARTS = 6, GRADIENTS_PARTS = 3, HELD_PARTS = 3 };
 
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 enum finding_confidence { CONFIDENCE_POSSIBLE, CONFIDENCE_LIKELY, CONFIDENCE_CERTAIN };

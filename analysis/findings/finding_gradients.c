@@ -264,7 +264,7 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
         own->forward_moment[t] = next;
     }
     kept_sum(finder, own);
-    return gradients_made(finder, own->forward_moment, own->made);
+    return true;
 }
 
 static void gradients_drop(struct gradients *own, struct finder *finder) {
@@ -337,30 +337,38 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
     }
 }
 
-static void gradients_in_turns(struct finder *finder) {
+/* The first part of the search: sums up what turns keep. */
+static void gradients_sum(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
-    struct gradients own;
     if (turns->count < 2 || turns->source == TURNS_REPETITION ||
         (finder->verdicts->runs.stacks == STACKS_NATIVE && !annotated))
         return;
+    finder->gradients = arena_alloc(finder->arena, sizeof *finder->gradients);
+    finder->failed |= finder->gradients == NULL || !gradients_init(finder->gradients, finder);
+}
+
+static void gradients_in_turns(struct finder *finder, struct gradients *own) {
     struct finding finding = {.kind = FINDING_GRADIENTS_KEPT,
                               .unit = (uint8_t)finder_unit(finder),
                               .from_moment = UINT32_MAX,
                               .at_moment = finder->timeline->peak_moment};
-    if (!gradients_init(&own, finder))
-        finder->failed = true;
-    else
-        turns_measure(finder, &own, &finding);
+    turns_measure(finder, own, &finding);
     if (!finder->failed)
-        gradients_report(finder, &own, &finding);
-    gradients_drop(&own, finder);
+        gradients_report(finder, own, &finding);
+    gradients_drop(own, finder);
 }
 
 void finding_gradients_kept_find(struct finder *finder) {
     uint32_t before = finder->count;
-    gradients_in_turns(finder);
-    if (!finder->failed && finder->count == before)
+    struct gradients *own = finder->gradients;
+    if (finder->part == 0)
+        gradients_sum(finder);
+    else if (finder->part == 1)
+        finder->failed |= own != NULL && !gradients_made(finder, own->forward_moment, own->made);
+    else if (own != NULL)
+        gradients_in_turns(finder, own);
+    if (finder->part + 1 == GRADIENTS_PARTS && !finder->failed && finder->count == before)
         finder_gradients_before(finder);
 }
 

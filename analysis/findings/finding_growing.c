@@ -78,8 +78,8 @@ static bool may_grow(const struct finder *finder, uint32_t allocation, uint64_t 
 static void pairs_find(struct finder *finder, uint64_t least) {
     const struct allocations *allocations = finder->allocations;
     uint64_t n = allocations->count - allocations->preexisting;
-    uint32_t end = allocations->preexisting + (uint32_t)(n * (finder->part + 1) / FINDING_PARTS);
-    for (uint32_t i = allocations->preexisting + (uint32_t)(n * finder->part / FINDING_PARTS); i < end; i++) {
+    uint32_t end = allocations->preexisting + (uint32_t)(n * (finder->part + 1) / GROWING_PARTS);
+    for (uint32_t i = allocations->preexisting + (uint32_t)(n * finder->part / GROWING_PARTS); i < end; i++) {
         uint32_t next = may_grow(finder, i, least) ? successor_of(finder, i) : UINT32_MAX;
         if (next == UINT32_MAX)
             continue;
@@ -258,7 +258,7 @@ void finding_growing_buffer_find(struct finder *finder) {
     finder->failed |= finder->part == 0 && !most_find(finder);
     if (!finder->failed)
         pairs_find(finder, least < 512 ? 512 : least);
-    if (finder->part + 1 < FINDING_PARTS || finder->failed)
+    if (finder->part + 1 < GROWING_PARTS || finder->failed)
         return;
     ARENA_DROP(finder->arena, finder->pairs.most);
     if (finder->pairs.count == 0)

@@ -10,6 +10,7 @@
  */
 #include "analysis/findings/finder.h"
 
+#include "base/search.h"
 #include "base/sort.h"
 
 struct held {
@@ -113,23 +114,23 @@ static void older_add(struct finder *finder, struct finding *finding, uint64_t p
         }
 }
 
-/* Held keys, each with its bytes as the row's key. NULL: no memory. */
-static struct sort_row *held_keys(struct finder *finder, uint32_t *count) {
-    struct sort_row *rows = NULL;
-    uint32_t capacity = 0;
-    *count = 0;
-    for (uint32_t key = 0; key < finder->n_keys; key++) {
+/* Adds the held keys of half of the allocations, each with its bytes as the row's key. */
+static void held_keys(struct finder *finder) {
+    uint32_t recorded = finder->allocations->count - finder->allocations->preexisting;
+    uint32_t half = SEARCH(0, finder->n_keys, k, finder->start[k] < recorded / 2);
+    uint32_t end = finder->part == 0 ? half : finder->n_keys;
+    for (uint32_t key = finder->part == 0 ? 0 : half; key < end && !finder->failed; key++) {
         struct held held;
         bool with_beyond;
         if (finder->start[key + 1] - finder->start[key] < 2 || !key_is_held(finder, key, &held, &with_beyond))
             continue;
-        if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
+        if (!ARENA_GROW(finder->arena, finder->held.row, finder->held.capacity,
+                        (uint64_t)finder->held.count + 1))
             finder->failed = true;
-            break;
-        }
-        rows[(*count)++] = (struct sort_row){(uint64_t)held.bytes << 1 | with_beyond, key};
+        else
+            finder->held.row[finder->held.count++] =
+                (struct sort_row){(uint64_t)held.bytes << 1 | with_beyond, key};
     }
-    return rows;
 }
 
 /* Finds the largest site, and counts sites. */
@@ -160,24 +161,30 @@ static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32
 void finding_held_over_find(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     uint64_t bytes = 0, peak = finder->timeline->peak_bytes;
-    uint32_t count, most = 0;
+    uint32_t most = 0;
     if (turns->count < 2) {
-        finder_held_once(finder);
+        if (finder->part == 0)
+            finder_held_once(finder);
+        return;
+    }
+    if (finder->part + 1 < HELD_PARTS) {
+        held_keys(finder);
         return;
     }
     finder->looked[FINDING_HELD_OVER] = finder->verdicts->runs.stacks == STACKS_NONE ? 0 : turns->count - 1;
-    struct sort_row *rows = held_keys(finder, &count);
+    const struct sort_row *rows = finder->held.row;
+    uint32_t count = finder->held.count;
     struct finding finding = {.kind = FINDING_HELD_OVER,
                               .unit = (uint8_t)finder_unit(finder),
                               .at_moment = finder->timeline->peak_moment,
                               .from_moment = turns->turn[0].begin_moment,
                               .to_moment = turns->turn[turns->count - 1].end_moment - 1};
-    for (uint32_t i = 0; rows != NULL && i < count; i++) {
+    for (uint32_t i = 0; i < count && !finder->failed; i++) {
         struct held held = key_walk(finder, rows[i].value, rows[i].key & 1, true, &finding);
         bytes += held.bytes;
         most = held.n_pairs > most ? held.n_pairs : most;
     }
-    if (rows == NULL || finder->failed || most == 0)
+    if (finder->failed || most == 0)
         return;
     finding.per_n = most;
     finding.per_bytes = bytes / most;
@@ -190,7 +197,7 @@ void finding_held_over_find(struct finder *finder) {
     finding.severity = is_percent(finding.saves, peak, 10) ? SEVERITY_MEDIUM : SEVERITY_LOW;
     if (finding.per_bytes >= peak / 1000 && finding.per_bytes >= 1024)
         finder_add(finder, &finding);
-    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, finder->held.row);
 }
 
 void finding_held_over_title(struct telling *telling) {

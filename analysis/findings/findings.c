@@ -242,7 +242,7 @@ void finder_saves(struct finder *finder, struct finding *finding) {
 
 /* ---- what the search needs ---- */
 
-static void order_fill(struct finder *finder) {
+static void order_count(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     uint32_t *start = finder->start;
     bytes_zero(start, ((size_t)finder->n_keys + 2) * sizeof *start);
@@ -250,8 +250,15 @@ static void order_fill(struct finder *finder) {
         start[finder_key(finder, allocations->stack[i]) + 2]++;
     for (uint32_t k = 0; k < finder->n_keys; k++)
         start[k + 2] += start[k + 1];
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
-        finder->order[start[finder_key(finder, allocations->stack[i]) + 1]++] = i;
+}
+
+/* Orders the first half of the recorded allocations, or the second. */
+static void order_fill(struct finder *finder, bool second) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t half = allocations->preexisting + (allocations->count - allocations->preexisting) / 2;
+    uint32_t end = second ? allocations->count : half;
+    for (uint32_t i = second ? half : allocations->preexisting; i < end; i++)
+        finder->order[finder->start[finder_key(finder, allocations->stack[i]) + 1]++] = i;
 }
 
 /* The keys of all allocations, by slot, numbered without gaps. False: no memory. */
@@ -352,18 +359,31 @@ static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
            kind == FINDING_RETRY_FLUSH || kind == FINDING_LEVELS_RISE;
 }
 
+static uint32_t kind_parts(uint32_t kind) {
+    switch (kind) {
+    case FINDING_GROWING_BUFFER: return GROWING_PARTS;
+    case FINDING_GRADIENTS_KEPT: return GRADIENTS_PARTS;
+    case FINDING_HELD_OVER: return HELD_PARTS;
+    default: return 1;
+    }
+}
+
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     if (step == 0)
         return findings_begin(verdicts, arena);
     if (step == FINDINGS_STEPS - 1)
         return findings_end(verdicts, arena);
-    if (step == 1) {
-        order_fill(verdicts->finder);
+    if (step <= 3) {
+        if (step == 1)
+            order_count(verdicts->finder);
+        else
+            order_fill(verdicts->finder, step == 3);
         return true;
     }
-    uint32_t kind = step - 2, behind = kind > FINDING_GROWING_BUFFER ? kind - FINDING_GROWING_BUFFER : 0;
-    verdicts->finder->part = behind < FINDING_PARTS ? behind : 0;
-    kind -= behind < FINDING_PARTS ? behind : FINDING_PARTS - 1;
+    uint32_t kind = 0, part = step - 4;
+    for (; part >= kind_parts(kind); kind++)
+        part -= kind_parts(kind);
+    verdicts->finder->part = part;
     if (kind_fits(verdicts, (enum finding_kind)kind))
         kinds[kind].find(verdicts->finder);
     return !verdicts->finder->failed;

@@ -95,11 +95,13 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
                                            verdicts->reason, arena);
         return verdicts->judge != NULL;
     case 6: categories_go_on(verdicts->judge); return true;
-    case 7: return categories_end(verdicts->judge, arena);
-    case 8:
+    case 7: return categories_settle(verdicts->judge, arena);
+    case 8: return categories_end(verdicts->judge, arena);
+    case 9:
         return older_name(&verdicts->older, timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
                           verdicts->reason, arena);
-    case 9: return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
+    case 10:
+        return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
     default: return findings_step(verdicts, step - CATEGORIES_STEPS, arena);
     }
 }

@@ -53,10 +53,10 @@ bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *t
 
 /* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step
  * 0 again. After SPANS_STEPS `judged`, `steps` and `phases` are known, after CATEGORIES_STEPS categories too. The last
- * steps find the findings: one step per kind, two before and one after them, and more for a kind that takes long. */
-enum { SPANS_STEPS = 5, CATEGORIES_STEPS = SPANS_STEPS + 5 };
+ * steps find the findings: one step per kind, or several, four before and one after them. */
+enum { SPANS_STEPS = 5, CATEGORIES_STEPS = SPANS_STEPS + 6 };
 enum {
-    FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 3,
+    FINDINGS_STEPS = FINDING_KINDS - 3 + GROWING_PARTS + GRADIENTS_PARTS + HELD_PARTS + 5,
     VERDICTS_STEPS = CATEGORIES_STEPS + FINDINGS_STEPS
 };
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,

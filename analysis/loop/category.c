@@ -94,6 +94,7 @@ struct judge {
     struct held *held;          /* [turns.count + 1]; the last is for the whole recording */
     struct sort_row *weight;    /* sizes of possible parameters, rising */
     uint32_t n_weights;
+    struct majority *majority; /* [runs.slots.count], from categories_settle to the end */
     uint32_t kept
         /* the newest gradients from the ends of earlier backwards, one for each stack and size */
         [KEPT_LAST];
@@ -525,19 +526,21 @@ void categories_go_on(struct judge *judge) {
     runs_judge(judge, judge->half, judge->runs->count);
 }
 
-bool categories_end(struct judge *judge, struct arena *arena) {
+bool categories_settle(struct judge *judge, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
-    size_t n_slots = runs->slots.count;
-    struct majority *majority = arena_column(arena, n_slots, sizeof *majority);
-    if (majority == NULL || !weights_find(judge, arena))
+    judge->majority = arena_zeros(arena, runs->slots.count, sizeof *judge->majority);
+    if (judge->majority == NULL || !weights_find(judge, arena))
         return false;
-    bytes_zero(majority, n_slots * sizeof *majority);
     for (uint32_t r = 0; r < runs->count; r++)
         if (runs->run[r].side == SIDE_BACKWARD)
-            backward_settle(judge, &runs->run[r], r, majority);
-    bytes_zero(majority, n_slots * sizeof *majority);
-    bool done = open_settle(judge, majority, arena);
-    ARENA_DROP(arena, judge->weight, majority, judge->held);
+            backward_settle(judge, &runs->run[r], r, judge->majority);
+    return true;
+}
+
+bool categories_end(struct judge *judge, struct arena *arena) {
+    bytes_zero(judge->majority, (size_t)judge->runs->slots.count * sizeof *judge->majority);
+    bool done = open_settle(judge, judge->majority, arena);
+    ARENA_DROP(arena, judge->weight, judge->majority, judge->held);
     return done;
 }
 
@@ -550,7 +553,7 @@ bool categories_find(const struct timeline *timeline, uint8_t *category, struct 
                 (judge = categories_begin(timeline, &runs, &turns, category, NULL, arena)) != NULL;
     if (done)
         categories_go_on(judge);
-    done = done && categories_end(judge, arena) &&
+    done = done && categories_settle(judge, arena) && categories_end(judge, arena) &&
            older_name(&older, timeline, &runs, &turns, category, NULL, arena) &&
            weight_copies_name(timeline, &runs, &turns, category, arena);
     phase_runs_drop(&runs, arena);

@@ -61,14 +61,15 @@ const char *category_reason_name(enum category_reason reason);
 const char *category_reason_title(enum category_reason reason);
 
 /* Fills category and reason of every allocation of the timeline's device, `category[allocations.count]` and
- * `reason[allocations.count]` (NULL: not wanted), in three steps: first each allocation by itself, half of them at a
- * time, then by others like it. The first step returns what the others need; everything given must live until then.
+ * `reason[allocations.count]` (NULL: not wanted), in four steps: first each allocation by itself, half of them at a
+ * time, then by others like it, those of backward passes first. The first step returns what the others need; everything given must live until then.
  * O(allocations log runs). NULL, false: no memory. */
 struct judge;
 struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
                                const struct turns *turns, uint8_t *category, uint8_t *reason,
                                struct arena *arena);
 void categories_go_on(struct judge *judge);
+bool categories_settle(struct judge *judge, struct arena *arena);
 bool categories_end(struct judge *judge, struct arena *arena);
 
 /* The same with phases and turns of its own. False: no memory. */

@@ -94,26 +94,22 @@ static uint32_t backward_spans(struct layer_span *spans, const struct blocks *bl
     return n;
 }
 
-bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct timeline *timeline,
-                      const struct phase_runs *runs, const uint8_t *category, struct arena *arena) {
+bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct blocks *blocks,
+                      const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
+                      struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
-    struct blocks blocks;
-    struct arena own;
     *n_spans = 0;
-    arena_init(&own, arena_share(arena), SIZE_MAX);
-    bool done = blocks_find(&blocks, timeline, runs, category, &own);
-    *spans = done ? arena_column(arena, (uint64_t)blocks.n_spans * 2, sizeof **spans) : NULL;
-    for (uint32_t f = 0; *spans != NULL && f < blocks.n_forwards; f++) {
-        const struct forward *forward = &blocks.forward[f];
+    *spans = arena_column(arena, (uint64_t)blocks->n_spans * 2, sizeof **spans);
+    for (uint32_t f = 0; *spans != NULL && f < blocks->n_forwards; f++) {
+        const struct forward *forward = &blocks->forward[f];
         for (uint32_t k = 0; k < forward->n_blocks; k++) {
-            const struct block_span *block = &blocks.span[forward->first_block + k];
+            const struct block_span *block = &blocks->span[forward->first_block + k];
             (*spans)[(*n_spans)++] = (struct layer_span){allocations->birth[block->first],
                                                          allocations->birth[block->end - 1], k, false};
         }
         if (forward->has_backward)
-            *n_spans += backward_spans(*spans + *n_spans, &blocks, forward, timeline, runs, category);
+            *n_spans += backward_spans(*spans + *n_spans, blocks, forward, timeline, runs, category);
     }
-    arena_release(&own);
     return *spans != NULL;
 }
 

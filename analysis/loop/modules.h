@@ -50,10 +50,11 @@ struct layer_span {
     bool backward;
 };
 
-/* `*spans` is in the arena: for each forward its layers, then those of its backward from the last one on.
- * O(allocations). False: no memory. */
-bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct timeline *timeline,
-                      const struct phase_runs *runs, const uint8_t *category, struct arena *arena);
+/* `blocks`: of blocks_find. `*spans` is in the arena: for each forward its layers, then those of its backward from the
+ * last one on. O(allocations). False: no memory. */
+bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct blocks *blocks,
+                      const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
+                      struct arena *arena);
 
 /* Appends "layer 12" or "backward". */
 struct words;

@@ -234,8 +234,10 @@ i32 session_prepare(struct page_session *session, u32 index, u32 all) {
     struct page_device *device = &session->devices[index];
     if (device->step < (all != 0 ? DEVICE_FOUND : DEVICE_SPANNED))
         return session_device_steps(session, device, device->step + 1) ? PAYLOAD_MORE : PAYLOAD_NO_MEMORY;
+    if (all != 0 && !device->blocked && session_blocks(session, device)) /* a step of its own, as the next */
+        return PAYLOAD_MORE;
     if (all != 0)
-        session_layers(session, device); /* a step of its own */
+        session_layers(session, device);
     return PAYLOAD_OK;
 }
 

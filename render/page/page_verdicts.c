@@ -73,11 +73,19 @@ place view_part(struct page_view *view, u32 index) {
                 span->step == SPAN_NO_STEP ? -1.0 : (double)span->step);
 }
 
-uint32_t session_layers(struct page_session *session, struct page_device *device) {
+bool session_blocks(struct page_session *session, struct page_device *device) {
     const struct verdicts *verdicts = session_verdicts(session, device, DEVICE_CATEGORIZED);
-    if (verdicts != NULL && device->layer == NULL)
-        (void)layer_spans_find(&device->layer, &device->n_layers, &device->timeline, &verdicts->runs,
-                               verdicts->category, &session->arena);
+    if (verdicts != NULL && !device->blocked)
+        device->blocked = blocks_find(&device->blocks, &device->timeline, &verdicts->runs, verdicts->category,
+                                      &session->arena);
+    return device->blocked;
+}
+
+uint32_t session_layers(struct page_session *session, struct page_device *device) {
+    const struct verdicts *verdicts = &device->verdicts;
+    if (device->layer == NULL && session_blocks(session, device))
+        (void)layer_spans_find(&device->layer, &device->n_layers, &device->blocks, &device->timeline,
+                               &verdicts->runs, verdicts->category, &session->arena);
     return device->n_layers;
 }
 

@@ -247,8 +247,8 @@ static void test_when_layers_run(void **state) {
     const struct verdicts *verdicts = plan->verdicts;
     struct layer_span *spans;
     uint32_t n;
-    assert_true(layer_spans_find(&spans, &n, verdicts->timeline, &verdicts->runs, verdicts->category,
-                                 &recording->arena));
+    assert_true(layer_spans_find(&spans, &n, &plan->blocks, verdicts->timeline, &verdicts->runs,
+                                 verdicts->category, &recording->arena));
     assert_int_equal(n, 2 * LAYERS);
     for (uint32_t i = 0; i < LAYERS; i++) {
         const struct layer_span *made = &spans[i], *freed = &spans[2 * LAYERS - 1 - i];
