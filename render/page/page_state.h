@@ -60,15 +60,14 @@ struct page_device {
     struct segment_counts counts;  /* valid if `laned` */
     uint64_t *unused; /* [n_moments / 64 + 1] the most unused of 64 moments each; valid if `laned` */
     struct releases releases;
-    bool laned;
+    bool laned, blocked;
     struct trace shadow; /* the recording with one device, whose allocations are segments */
     struct device_trace as_allocations;
     struct timeline bands;
-    uint32_t *piece;      /* [as_allocations] the piece that each is */
-    uint32_t band_steps;  /* of device_bands_step that are done */
-    uint8_t *module;      /* of each allocation; NULL: not requested yet */
-    struct blocks blocks; /* of layers; valid if `blocked` */
-    bool blocked;
+    uint32_t *piece;          /* [as_allocations] the piece that each is */
+    uint32_t band_steps;      /* of device_bands_step that are done */
+    uint8_t *module;          /* of each allocation; NULL: not requested yet */
+    struct blocks blocks;     /* of layers; valid if `blocked` */
     struct layer_span *layer; /* [n_layers]; NULL: not requested yet */
     uint32_t n_layers;
 };
