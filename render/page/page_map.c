@@ -171,7 +171,7 @@ static place cell_fill(struct page_view *view, uint32_t segment, uint32_t block)
     const struct held *held = &view->map.held;
     const struct held_segment *whole = &held->segment[segment];
     const struct held_block *part = &held->block[block];
-    view->record.map_cell = (struct record_map_cell){
+    *(struct record_map_cell *)view->record = (struct record_map_cell){
         .segment = segment,
         .block = block,
         .allocation = part->allocation == ALLOCATION_NONE ? -1.0 : (double)part->allocation,
@@ -187,7 +187,7 @@ static place cell_fill(struct page_view *view, uint32_t segment, uint32_t block)
         .stream = whole->stream,
         .expandable = (whole->flags & SEGMENT_EXPANDABLE) != 0,
     };
-    return (place)&view->record;
+    return (place)view->record;
 }
 
 place view_map_pick(struct page_view *view, u32 x, u32 y) {
@@ -353,11 +353,12 @@ place view_hole(struct page_view *view, u32 block) {
     if (held == NULL || block >= held->n_blocks || held->block[block].allocation != ALLOCATION_NONE)
         return 0;
     struct holes_after after = holes_after(held, (i32)block);
-    segment_use(held, &held->segment[held_segment_at(held, held->block[block].address)], &view->record.hole);
-    view->record.hole.bytes = (double)held->block[block].size;
-    view->record.hole.after_count = after.count;
-    view->record.hole.after_bytes = (double)after.bytes;
-    return (place)&view->record;
+    struct record_hole *hole = (struct record_hole *)view->record;
+    segment_use(held, &held->segment[held_segment_at(held, held->block[block].address)], hole);
+    hole->bytes = (double)held->block[block].size;
+    hole->after_count = after.count;
+    hole->after_bytes = (double)after.bytes;
+    return (place)hole;
 }
 
 i32 view_hole_kept(struct page_view *view, u32 allocation) {

@@ -157,14 +157,6 @@ place session_stack_frames(struct page_session *session, u32 stack) {
     return FILL(session, stack_frames, (double)(place)session->frames, depth);
 }
 
-u32 session_stack_parent(struct page_session *session, u32 stack) {
-    return stack < session->trace.stacks.count ? stack_parent(&session->trace.stacks, stack) : 0;
-}
-
-u32 session_stack_frame(struct page_session *session, u32 stack) {
-    return stack < session->trace.stacks.count ? session->trace.stacks.frame[stack] : 0;
-}
-
 place session_context(struct page_session *session, u32 id) {
     if (id >= session->trace.contexts.count)
         return 0;
@@ -256,8 +248,8 @@ place session_device_peak(struct page_session *session, u32 index) {
     const struct page_device *device = session_device_built(session, index);
     if (device == NULL)
         return 0;
-    session->record.number = (double)device->timeline.peak_bytes;
-    return (place)&session->record;
+    session->record[0] = (double)device->timeline.peak_bytes;
+    return (place)session->record;
 }
 
 /* ---- axes ---- */

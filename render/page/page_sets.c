@@ -126,22 +126,6 @@ f64 view_key_from(struct page_view *view, u32 by, u32 key) {
     return (double)from;
 }
 
-/* Allocations that the filter takes out do not count. */
-f64 view_key_bytes(struct page_view *view, u32 by, u32 key, f64 event) {
-    const struct timeline *timeline = view_timeline(view);
-    const struct allocations *allocations = view_allocations(view);
-    struct raster_style style = {.color_by = (enum color_by)by};
-    if (style.color_by == COLOR_BY_CATEGORY)
-        style.category = session_categories(view->session, view_now(view));
-    uint32_t moment = moment_of(view, event);
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++)
-        if (moment < allocations->death[i] && filter_keeps(view_counted(view), i) &&
-            raster_key(timeline, &style, i) == key)
-            bytes += allocations->size[i];
-    return (double)bytes;
-}
-
 u32 view_categories_made(struct page_view *view) {
     const struct allocations *allocations = view_allocations(view);
     const uint8_t *category = session_categories(view->session, view_now(view));

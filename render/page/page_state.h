@@ -99,64 +99,8 @@ struct page_map {
 
 void page_map_forget(struct page_map *map);
 
-union page_record { /* the record that a call filled last */
-    struct record_recording recording;
-    struct record_text text;
-    struct record_piece piece;
-    struct record_diagnostic diagnostic;
-    struct record_frame frame;
-    struct record_fx fx;
-    struct record_stack_frames stack_frames;
-    struct record_context context;
-    struct record_device device;
-    struct record_facts facts;
-    struct record_span span;
-    struct record_oom oom;
-    struct record_snapshot snapshot;
-    struct record_stream stream;
-    struct record_pool pool;
-    struct record_phase phase;
-    struct record_allocation allocation;
-    struct record_drawing drawing;
-    struct record_picked picked;
-    struct record_outline outline;
-    struct record_group group;
-    struct record_also also;
-    struct record_sum sum;
-    struct record_kept kept;
-    struct record_lit lit;
-    struct record_ids ids;
-    struct record_parsed parsed;
-    struct record_regex regex;
-    struct record_found found;
-    struct record_band_name band_name;
-    struct record_areas areas;
-    struct record_step step;
-    struct record_finding finding;
-    struct record_sums sums;
-    struct record_sums_row sums_row;
-    struct record_siblings siblings;
-    struct record_part part;
-    struct record_pair pair;
-    struct record_node node;
-    struct record_oom_state oom_state;
-    struct record_held held;
-    struct record_segment segment;
-    struct record_block block;
-    struct record_map map;
-    struct record_map_group map_group;
-    struct record_map_part map_part;
-    struct record_map_cell map_cell;
-    struct record_map_place map_place;
-    struct record_replayed replayed;
-    struct record_gap gap;
-    struct record_hole hole;
-    struct record_pool_use pool_use;
-    struct record_lanes lanes;
-    struct record_release_group release_group;
-    struct record_band band;
-    double number;
-};
+/* The record that a call filled last: as many numbers as the longest record has, which is `facts`. */
+enum { RECORD_MOST = sizeof(struct record_facts) / sizeof(double) };
 
 /* A session's progress in loading a recording. */
 enum session_stage {
@@ -181,7 +125,7 @@ struct page_session {
     uint32_t frames_capacity, *frames; /* of the stack requested last */
     double ticks[TICKS_MAX];
     char site_text[1024];
-    union page_record record;
+    double record[RECORD_MOST];
 };
 
 /* The words of a filter or a search, and the allocations that they select. The slot PAGE_FILTER hides all others, the
@@ -266,7 +210,7 @@ struct page_view {
     uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, marks_capacity, spans_capacity,
         spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity,
         bright_capacity;
-    union page_record record;
+    double record[RECORD_MOST];
 };
 
 /* Runs a device's steps until this many are done. False: no memory. */
@@ -388,9 +332,9 @@ static inline const uint64_t *view_counted(const struct page_view *view) {
     return view->is_narrow ? view->only : view->filtered ? view->keep : NULL;
 }
 
-/* Fills the handle's record `kind` and returns its place. */
+/* Fills the handle's record as one of this kind and returns its place. */
 #define FILL(handle, kind, ...) \
-    ((handle)->record.kind = (struct record_##kind){__VA_ARGS__}, (place) & (handle)->record)
+    (*(struct record_##kind *)(handle)->record = (struct record_##kind){__VA_ARGS__}, (place)(handle)->record)
 
 /* The same for a terminated text, which must outlive the record. NULL: 0. */
 static inline place view_text(struct page_view *view, const char *text) {

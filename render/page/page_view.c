@@ -104,7 +104,7 @@ place view_facts(struct page_view *view) {
     const struct timeline *timeline = view_timeline(view);
     const struct device_trace *device = timeline->device;
     const struct phases *phases = &view_now(view)->phases;
-    view->record.facts = (struct record_facts){
+    *(struct record_facts *)view->record = (struct record_facts){
         .events = device->n_events,
         .allocations = device->allocations.count,
         .preexisting = device->allocations.preexisting,
@@ -132,7 +132,7 @@ place view_facts(struct page_view *view) {
         .all_phase_rows = phases->rows,
         .pending = pending_count(&device->allocations),
     };
-    return (place)&view->record;
+    return (place)view->record;
 }
 
 place view_whole(struct page_view *view, i32 axis) {
@@ -230,7 +230,7 @@ place view_allocation(struct page_view *view, u32 id) {
     if (id >= allocations->count)
         return 0;
     const uint8_t *category = session_categories(view->session, view_now(view));
-    view->record.allocation = (struct record_allocation){
+    *(struct record_allocation *)view->record = (struct record_allocation){
         .bytes = (double)allocations->size[id],
         .birth = (double)allocations->birth[id] - 1,
         .death = (double)allocations->death[id] - 1,
@@ -245,7 +245,7 @@ place view_allocation(struct page_view *view, u32 id) {
         .flags = allocations->flags[id],
         .category = category == NULL ? 0 : category[id],
     };
-    return (place)&view->record;
+    return (place)view->record;
 }
 
 f64 view_allocation_at(struct page_view *view, f64 event) {

@@ -116,21 +116,27 @@ static void bytes_read(f64 at, f64 nbytes) {
 }
 
 static void answer_read(const char *kind, place at) {
-    const union page_record *record = (const union page_record *)at;
+    const void *record = (const void *)at;
+    const struct record_text *text = record;
+    const struct record_stack_frames *frames = record;
+    const struct record_outline *outline = record;
+    const struct record_areas *areas = record;
+    const struct record_parsed *parsed = record;
+    const struct record_regex *regex = record;
     if (record == NULL)
         return;
     if (strcmp(kind, "text") == 0)
-        bytes_read(record->text.place, record->text.nbytes);
+        bytes_read(text->place, text->nbytes);
     else if (strcmp(kind, "stack_frames") == 0)
-        bytes_read(record->stack_frames.place, record->stack_frames.count * 4);
+        bytes_read(frames->place, frames->count * 4);
     else if (strcmp(kind, "outline") == 0)
-        bytes_read(record->outline.edges, record->outline.count * 16);
+        bytes_read(outline->edges, outline->count * 16);
     else if (strcmp(kind, "areas") == 0)
-        bytes_read(record->areas.place, record->areas.keys * record->areas.width * 8);
+        bytes_read(areas->place, areas->keys * areas->width * 8);
     else if (strcmp(kind, "parsed") == 0)
-        bytes_read(record->parsed.what, record->parsed.nbytes);
+        bytes_read(parsed->what, parsed->nbytes);
     else if (strcmp(kind, "regex") == 0)
-        bytes_read(record->regex.text, record->regex.nbytes);
+        bytes_read(regex->text, regex->nbytes);
 }
 
 #define STORE_void
