@@ -256,7 +256,7 @@ export function askLayers(view, first, last, most) {
     return parts.length > most ? parts.slice(0, 1) : parts;
 }
 
-/** The report's findings, the most urgent first. @type {(view: View) => PageFinding[]} */
+/** The report's findings as `strata report --json` has them, the most urgent first. */
 export const askFindings = once((view) =>
     Array.from({ length: view.c.findings() }, (_, i) => {
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));

@@ -72,7 +72,8 @@ function summaryOfDevice(page) {
     };
 }
 
-/** @param {Page} page @returns {PageView} */
+/** The view. Events count from 0; -1 is before the first. The map's order is null if it is folded away.
+ * @param {Page} page */
 function currentView(page) {
     const { session, state } = page;
     const { axis, colorBy, filter, mapOpen, mapOrder, search, selected } = state;
@@ -119,7 +120,9 @@ const fieldsOf = perPage(
         }),
 );
 
-/** @param {Page} page @param {Parameters<PageApi["setView"]>[0]} wanted */
+/** @typedef {Partial<Omit<ReturnType<typeof currentView>, "filter"> & {filter: Partial<PageFilter>}>} ViewChange */
+
+/** @param {Page} page @param {ViewChange} wanted */
 async function changeView(page, wanted = {}) {
     const { kept, session, state } = page;
     checkView(fieldsOf(page), wanted);
@@ -154,7 +157,7 @@ async function changeView(page, wanted = {}) {
     return currentView(page);
 }
 
-/** @param {Page} page @param {number} x @param {number} y CSS pixels of the timeline @returns {PagePick | null} */
+/** @param {Page} page @param {number} x @param {number} y CSS pixels of the timeline */
 function pickForScripts(page, x, y) {
     flush(page);
     if (!isNumber(x) || !isNumber(y) || !insidePlot(page, { x, y })) return null;
@@ -162,7 +165,7 @@ function pickForScripts(page, x, y) {
     return allocation === null ? null : allocationForScripts(page, allocation);
 }
 
-/** @param {Page} page @param {number} allocation @returns {PagePick} */
+/** @param {Page} page @param {number} allocation */
 function allocationForScripts(page, allocation) {
     const { bytes, birth, death, stream, stack } = page.view.c.allocation(allocation);
     return { allocation, bytes, birth, death, stream, stack: page.session.stack(stack) };
@@ -185,19 +188,22 @@ function frameOf(session, name) {
     throw new RangeError(`There is no frame ${valueText(name)}.`);
 }
 
-/** The subject of a question: a moment (by default the peak) or a range.
- * @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question @returns {About} */
+/** @typedef {{at?: number | "peak"}} AtMoment */
+/** @typedef {AtMoment & {from?: number, to?: number, what?: string, by?: string}} Question */
+/** @typedef {Question & {direction?: "callees" | "callers" | "places", through?: string}} TreeQuestion */
+
+/** The subject of a question: a moment (by default the peak) or a range. @param {Question} question @returns {About} */
 const aboutOf = ({ at = "peak", from, to, what }) =>
     from === undefined && to === undefined ? { at } : /** @type {any} */ ({ from, to, what });
 
-/** Calls about the recording and the view of it. @param {Page} page @returns {Partial<PageApi>} */
+/** Calls about the recording and the view of it. @param {Page} page */
 const callsOfView = (page) => ({
     devices: () =>
         page.session.devices.map(({ ordinal: device, events, allocations }) => ({ device, events, allocations })),
     summary: () => summaryOfDevice(page),
     view: () => currentView(page),
-    setView: (wanted) => changeView(page, wanted),
-    allocation: (allocation) => {
+    setView: (/** @type {ViewChange} */ wanted) => changeView(page, wanted),
+    allocation: (/** @type {number} */ allocation) => {
         const { session, view } = page;
         if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations))
             throw new RangeError(`There is no allocation ${valueText(allocation)}.`);
@@ -211,7 +217,7 @@ const callsOfView = (page) => ({
             userMetadata: session.string(context.metadata),
         };
     },
-    search: async (text) => {
+    search: async (/** @type {string} */ text) => {
         if (typeof text !== "string") throw new RangeError("A search is a text.");
         await changeView(page, { search: text });
         uiOf(page).search.value = text;
@@ -220,10 +226,11 @@ const callsOfView = (page) => ({
     findings: () => askFindings(page.view).map((finding, i) => ({ ...finding, ids: findingIds(page.view, i) })),
 });
 
-/** Questions about sets of allocations and the allocator. @param {Page} page @returns {Partial<PageApi>} */
+/** Questions about sets of allocations and the allocator. @param {Page} page */
 const callsOfQuestions = ({ session, view }) => ({
-    groups: (question = {}) => listSums(askSums(view, SLOTS.once, aboutOf(question), question.by ?? "site")),
-    tree: (question = {}) => {
+    groups: (/** @type {Question} */ question = {}) =>
+        listSums(askSums(view, SLOTS.once, aboutOf(question), question.by ?? "site")),
+    tree: (/** @type {TreeQuestion} */ question = {}) => {
         const { by, direction = "callees" } = question;
         const about = aboutOf(question);
         const through = frameOf(session, question.through);
@@ -242,17 +249,17 @@ const callsOfQuestions = ({ session, view }) => ({
         };
         return { a_bytes: ofA.bytes, b_bytes: ofB.bytes, rows: rows.map(asTold) };
     },
-    gap: ({ at = "peak" } = {}) => {
+    gap: (/** @type {AtMoment} */ { at = "peak" } = {}) => {
         const refusal = view.sentence("map_refusal");
         if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
         const { from } = extentOf(view, { at });
         view.c.replay();
         return view.c.gap(from);
     },
-    blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
+    blocks: (/** @type {AtMoment} */ { at = "peak" } = {}) => askBlocks(view, at),
 });
 
-/** Calls about what is drawn, which is up to date first. @param {Page} page @returns {Partial<PageApi>} */
+/** Calls about what is drawn, which is up to date first. @param {Page} page */
 function callsOfDrawing(page) {
     const { kept, session, view } = page;
     /** @template T @param {() => T} read */
@@ -261,7 +268,7 @@ function callsOfDrawing(page) {
         return read();
     };
     return {
-        pick: (x, y) => pickForScripts(page, x, y),
+        pick: (/** @type {number} */ x, /** @type {number} */ y) => pickForScripts(page, x, y),
         rows: onScreen(() => rowFigures(page)),
         lit: onScreen(() => litNow(page)),
         lanes: onScreen(() => laneFigures(page)),
@@ -285,10 +292,11 @@ function callsOfDrawing(page) {
 }
 
 /** A page's calls for scripts. */
-export const callsOf = perPage((page) => {
-    const calls = { ...callsOfView(page), ...callsOfQuestions(page), ...callsOfDrawing(page) };
-    return /** @type {Omit<PageApi, "ready">} */ (calls);
-});
+export const callsOf = perPage((page) => ({
+    ...callsOfView(page),
+    ...callsOfQuestions(page),
+    ...callsOfDrawing(page),
+}));
 
 /**
  * Makes the calls for scripts; they say so if there is no recording yet, or never will be.

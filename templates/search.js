@@ -15,7 +15,6 @@ export const searchOf = perPage(() => ({
     running: false,
     /** Counts the results, because sums of an older result are out of date. */
     version: 0,
-    /** @type {SearchResult} */
     result: { allocations: 0, bytesAtPeak: 0 },
     /** The fault of the words; "": none. */
     error: "",

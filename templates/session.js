@@ -110,13 +110,14 @@ export class Session {
         return text;
     }
 
-    /** @param {number} id @returns {Frame} */
+    /** A frame as the report spells it. @param {number} id */
     frame(id) {
         const { file, line, name } = this.c.frame(id);
         return { file: this.string(file), line, name: this.string(name) };
     }
 
-    /** @param {number} id of the frame @returns {FxNode | null} */
+    /** What torch.fx noted on a frame of generated code: "linear: call_function torch.nn.functional.linear", and the
+     * model's code that it was generated from. @param {number} id of the frame */
     frameFx(id) {
         const { fx } = this.c.frame(id);
         if (fx === 0) return null;
@@ -132,7 +133,7 @@ export class Session {
         return Array.from(new Uint32Array(this.module.memory.buffer, place, count));
     }
 
-    /** @param {number} stack @returns {Frame[]} */
+    /** Frames of a stack, innermost first. @param {number} stack */
     stack(stack) {
         return this.stackFrames(stack).map((id) => this.frame(id));
     }

@@ -35,7 +35,8 @@ export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool
 /** @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module"
  * | "frame", id: number}} Focus the highlight: an id of its kind, of a file a frame in it */
 
-/** @returns {PageFilter} */
+/** The fields of the filter: words as people write them ("20 MiB", "500", "2 ms"), indices of streams and pools (-1:
+ * all), and further words of the grammar. */
 export const emptyFilter = () => ({
     leastBytes: "",
     mostBytes: "",
