@@ -1,10 +1,17 @@
-#include "cli/exit_code.h"
 #include "cli/run/ending.h"
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
 
 static int run_run(const struct settings *settings) {
     struct folder folder;
-    if (!folder_begin(&folder, settings->output))
-        return EXIT_CODE_FAILED;
+    if (!folder_begin(&folder, settings->output)) { /* printed; the command runs as it does without us */
+        execvp(settings->inputs[0], settings->inputs);
+        terminal_error(settings->inputs[0], "cannot run: %s", strerror(errno));
+        return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+    }
     struct watch watch = {.settings = settings, .folder = &folder};
     int code = watch_run(&watch);
     bool alone = folder_end(&folder);

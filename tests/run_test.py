@@ -385,6 +385,31 @@ class Watcher(RunCase):
         self.expect(7, "run", "--out", "d", "--", "sh", "-c", "exit 7", says=r"Pages +none: d/.run/batch.log says why")
         self.assertIn("index.html", (self.path / "d" / ".run" / "batch.log").read_text())
 
+    def test_a_folder_that_cannot_be_made_stops_nothing(self):
+        """The command runs as it does without strata: its streams, its exit code, and the codes where it cannot run."""
+        for out in (["--out", "/proc/no/d"], []):
+            said = subprocess.run([STRATA, "run", *out, "--", "sh", "-c", "cat; exit 5"], cwd="/proc", input=b"in", capture_output=True, check=False)
+            self.assertEqual((said.returncode, said.stdout), (5, b"in"))
+            self.assertEqual(said.stderr.count(b"\n"), 1, said.stderr)
+            self.assertIn(b"cannot make the directory", said.stderr)
+        self.expect(127, "run", "--out", "/proc/no/d", "--", "no-such-command", says="cannot run")
+
+    def test_the_screen_is_about_this_run(self):
+        """A second run in a folder: earlier processes are not counted as recorded, earlier dumps are named as such."""
+        self.record(0, "train(6); run_out()", RANK="0")
+        screen = self.record(0, "train(6)", RANK="0").stderr.decode()
+        self.assertRegex(screen, "Recorded +1 process, 2 dumps")
+        self.assertRegex(screen, "Earlier dumps +3 were in d before this run")
+        self.assertNotIn("Earlier", self.record(0, "train(6)", "--out", "e", RANK="0").stderr.decode())
+
+    def test_the_host_peak_of_a_short_process(self):
+        """A process that lives between two looks of the watcher: the kernel knows its peak."""
+        eater = "held = bytearray(b'x' * (96 << 20))"
+        said = self.expect(0, "run", "--every", "60", "--no-report", "--", sys.executable, "-c", eater, env=self.environment()).stderr.decode()
+        peak = re.search(r"Host peak +at least ([\d.]+) MiB, of one process", said)
+        self.assertIsNotNone(peak, said)
+        self.assertGreater(float(peak[1]), 96)
+
     def test_folders(self):
         for _ in range(2):
             self.run_shell(0, "true", "--no-report")

@@ -294,9 +294,15 @@ static void host_say(const struct watch *watch) {
     if (cgroup->found)
         snprintf(group, sizeof group, "; its cgroup %s of %s", format_bytes(cgroup->peak_bytes).text,
                  cgroup->limit_bytes != UINT64_MAX ? format_bytes(cgroup->limit_bytes).text : "no limit");
-    row("Host peak", "%s, the largest of it %s (process %" PRId32 ") with %s%s",
-        format_bytes(watch->tree.most_bytes).text, watch->tree.largest.name, watch->tree.largest.pid,
-        format_bytes(watch->tree.largest.bytes).text, group);
+    /* A process may live between two looks. The count of a short one has what we held when we forked. */
+    if (watch->command_most_bytes > watch->tree.most_bytes &&
+        watch->command_most_bytes > watch->own_most_bytes)
+        row("Host peak", "at least %s, of one process by the kernel's count, which was not seen so large%s",
+            format_bytes(watch->command_most_bytes).text, group);
+    else
+        row("Host peak", "%s, the largest of it %s (process %" PRId32 ") with %s%s",
+            format_bytes(watch->tree.most_bytes).text, watch->tree.largest.name, watch->tree.largest.pid,
+            format_bytes(watch->tree.largest.bytes).text, group);
 }
 
 static void devices_say(const struct devices *devices) {
@@ -364,10 +370,14 @@ void ending_print(const struct watch *watch, bool has_pages, bool others_go_on) 
     why_say(watch);
     if (has_pages)
         summary_say(folder);
-    if (watch->tree.most_bytes != 0)
+    if (watch->tree.most_bytes != 0 || watch->command_most_bytes > watch->own_most_bytes)
         host_say(watch);
     devices_say(watch->devices);
     recorded_say(folder);
+    if (folder->n_earlier != 0 && has_pages)
+        row("Earlier dumps",
+            "%" PRIu32 " were in %s before this run: what is said of devices is about them too",
+            folder->n_earlier, folder->shown);
     if (has_pages)
         row("Pages", "%s/index.html", folder->shown);
     else if (others_go_on)

@@ -82,6 +82,63 @@ static bool mark_make(struct folder *folder) {
     return true;
 }
 
+/* Does the run of a mark "run-HOST-PID" live? On this machine its process tells, on another the time since it was
+ * touched. */
+static bool mark_lives(const char *folder, const char *name) {
+    char path[FOLDER_PATH + 400], host[256] = "";
+    struct stat status;
+    const char *pid = strrchr(name, '-');
+    gethostname(host, sizeof host - 1);
+    if (pid > name + 4 && strlen(host) == (size_t)(pid - name - 4) &&
+        strncmp(host, name + 4, strlen(host)) == 0)
+        return kill((pid_t)strtol(pid + 1, NULL, 10), 0) == 0 || errno == EPERM;
+    snprintf(path, sizeof path, "%s/.run/%s", folder, name);
+    return stat(path, &status) == 0 && time(NULL) - status.st_mtime < STALE_S;
+}
+
+/* Calls `each` for every entry of the folder's subfolder `of` that begins with `prefix`; returns the sum of its answers. */
+static uint32_t entries_count(const struct folder *folder, const char *of, const char *prefix,
+                              bool (*each)(const char *path, const char *folder, const char *name)) {
+    char path[FOLDER_PATH + 8], entry_path[FOLDER_PATH + 400];
+    uint32_t n = 0;
+    snprintf(path, sizeof path, "%s/%s", folder->path, of);
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        snprintf(entry_path, sizeof entry_path, "%s/%s", path, entry->d_name);
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            n += each(entry_path, folder->path, entry->d_name);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    return n;
+}
+
+static bool run_lives(const char *path, const char *folder, const char *name) {
+    (void)path;
+    return mark_lives(folder, name);
+}
+
+static bool is_dump(const char *path, const char *folder, const char *name) {
+    const char *end = strrchr(name, '.');
+    (void)path;
+    (void)folder;
+    return end != NULL && strcmp(end, ".pickle") == 0;
+}
+
+static bool note_drop(const char *path, const char *folder, const char *name) {
+    (void)folder;
+    (void)name;
+    return unlink(path) == 0;
+}
+
+/* What runs before us left, if none goes on: their notes are not about our processes. */
+static void earlier_note(struct folder *folder) {
+    if (entries_count(folder, ".run", "run-", run_lives) != 0)
+        return;
+    (void)entries_count(folder, ".run", "process-", note_drop);
+    folder->n_earlier = entries_count(folder, ".", "rank", is_dump);
+}
+
 bool folder_begin(struct folder *folder, const char *named) {
     char name[FOLDER_PATH];
     *folder = (struct folder){.log = -1};
@@ -100,7 +157,10 @@ bool folder_begin(struct folder *folder, const char *named) {
     snprintf(folder->path, sizeof folder->path, "%s", real);
     free(real);
     folder->shown = named != NULL ? named : strrchr(folder->path, '/') + 1;
-    if (!recorder_write(folder) || !mark_make(folder))
+    if (!recorder_write(folder))
+        return false;
+    earlier_note(folder);
+    if (!mark_make(folder))
         return false;
     log_open(folder);
     return true;
@@ -110,35 +170,12 @@ void folder_touch(const struct folder *folder) {
     utimensat(AT_FDCWD, folder->mark, NULL, 0);
 }
 
-/* Does the run of a mark "run-HOST-PID" live? On this machine its process tells, on another the time since it was
- * touched. */
-static bool mark_lives(const char *folder, const char *name) {
-    char path[FOLDER_PATH + 400], host[256] = "";
-    struct stat status;
-    const char *pid = strrchr(name, '-');
-    gethostname(host, sizeof host - 1);
-    if (pid > name + 4 && strlen(host) == (size_t)(pid - name - 4) &&
-        strncmp(host, name + 4, strlen(host)) == 0)
-        return kill((pid_t)strtol(pid + 1, NULL, 10), 0) == 0 || errno == EPERM;
-    snprintf(path, sizeof path, "%s/.run/%s", folder, name);
-    return stat(path, &status) == 0 && time(NULL) - status.st_mtime < STALE_S;
-}
-
 bool folder_end(struct folder *folder) {
-    char path[FOLDER_PATH + 8];
-    bool alone = true;
     unlink(folder->mark);
     if (folder->log >= 0)
         close(folder->log);
     folder->log = -1;
-    snprintf(path, sizeof path, "%s/.run", folder->path);
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
-        if (strncmp(entry->d_name, "run-", 4) == 0 && mark_lives(folder->path, entry->d_name))
-            alone = false;
-    if (directory != NULL)
-        closedir(directory);
-    return alone;
+    return entries_count(folder, ".run", "run-", run_lives) == 0;
 }
 
 /* Writes the time as "2026-11-23 10:00:00.123". */

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { FOLDER_PATH = 4096 };
 
@@ -20,6 +21,7 @@ struct folder {
     char log_name[32];      /* "host.log", or "host-2.log" where another run writes that */
     int log;                /* open for appending, locked as long as we live; below 0: not open */
     char mark[FOLDER_PATH + 400];
+    uint32_t n_earlier; /* dumps that were in it when we began, with nobody else in it */
 };
 
 /* Makes or takes the folder (`named` NULL: strata-run, strata-run-2, ...), puts the recorder into it and marks it as in

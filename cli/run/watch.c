@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_FOUND = 127, EXIT_NOT_RUN = 126, TOUCH_US = 10 * 1000 * 1000 };
+enum { TOUCH_US = 10 * 1000 * 1000 };
 
 /* Signals that are passed on to the command. */
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
@@ -131,6 +131,8 @@ static bool children_reap(struct watch *watch) {
         if (pid == watch->command) {
             watch->status = status;
             watch->command_most_bytes = (uint64_t)usage.ru_maxrss << 10;
+            (void)getrusage(RUSAGE_SELF, &usage);
+            watch->own_most_bytes = (uint64_t)usage.ru_maxrss << 10;
             ended = true;
         }
     return ended;

@@ -9,6 +9,9 @@
 
 #include <sys/types.h>
 
+/* Exit codes for a command that does not exist, and for one that cannot be run, as a shell has them. */
+enum { EXIT_NOT_FOUND = 127, EXIT_NOT_RUN = 126 };
+
 struct watch {
     const struct settings *settings;
     struct folder *folder;
@@ -20,6 +23,7 @@ struct watch {
     int status;     /* as waitpid gives it, once the command has ended */
     /* the largest resident memory of the command or of a child that it waited for */
     uint64_t command_most_bytes;
+    uint64_t own_most_bytes;  /* our own maximum */
     int64_t begin_us, end_us; /* times of clock_us */
     /* when the count of killed processes was seen to have risen; 0: it did not */
     int64_t killed_us;
