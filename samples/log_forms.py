@@ -441,6 +441,7 @@ PASTED = (
     ("Arrow", "pyarrow.lib.ArrowMemoryError: malloc of size 4294967296 failed", {HOST: {"oom": [("unknown", "4294967296|1")]}}),
     ("C++ on the host", "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\nAborted (core dumped)", {HOST: {"oom": [("unknown",)]}}),
     ("Python's fork", "    self.pid = os.fork()\nOSError: [Errno 12] Cannot allocate memory", {HOST: {"oom": [("unknown",)]}}),
+    ("NVIDIA, nvidia-smi -q: a process is a part of what the GPU has in use", "    FB Memory Usage\n        Total                             : 24564 MiB\n        Reserved                          : 362 MiB\n        Used                              : 1507 MiB\n        Free                              : 22694 MiB\n    Processes\n        Process ID                        : 1234\n            Type                          : C\n            Used GPU Memory               : 1200 MiB", {0: {"device": ("1507|MB",) * 3, "capacity": "24564|MB"}}),
 )
 
 # Texts about memory without a figure, and texts about something else. Strata refuses each with one clear line.
