@@ -297,6 +297,12 @@ function deviceOf(page, ordinal) {
     return index < 0 ? null : index;
 }
 
+/** The number of a finding that has a set to highlight. @param {Page} page @param {string} text */
+function findingWithSet(page, text) {
+    const nth = boundedInteger(text, 0, findingsCount(page));
+    return nth !== null && page.view.c.finding_ids(nth).count >= 0 ? nth : null;
+}
+
 /** Takes over an address. The state stays valid, whatever the address holds. @param {Page} page @param {string} text */
 export function readHash(page, text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
@@ -314,7 +320,7 @@ export function readHash(page, text) {
     change(page, Object.fromEntries(plain));
     change(page, {
         focus: take("focus", (text) => focusOfText(page, text)),
-        finding: take("finding", (text) => boundedInteger(text, 0, findingsCount(page))),
+        finding: take("finding", (text) => findingWithSet(page, text)),
         marks: take("marks", (text) => marksOfText(page, text)) ?? marksOfEnds(page),
         mapOpen: hash.has("map"),
         mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "hole",

@@ -322,6 +322,11 @@ describe("things that addresses once lost", { skip }, () => {
                 assert.deepEqual(await misread(page), []);
             }, { hash: `#finding=${nth}` }); // prettier-ignore
         await withPage(file, async (page) => assert.deepEqual(await misread(page), ["finding"]), { hash: "#finding=2" });
+        const oom = writePage(path.join(samples, "oom.pickle")); // a failed request is no set
+        await withPage(oom, async (page) => {
+            assert.deepEqual(await misread(page), ["finding"]);
+            assert.equal(await ask(page, "strata.lit()"), null);
+        }, { hash: "#finding=0" }); // prettier-ignore
     });
 
     test("the holders of the memory at an OOM do not depend on the filter", async () => {
