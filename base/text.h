@@ -13,6 +13,11 @@ struct text {
     uint32_t nbytes;
 };
 
+/* What a value of an enum is called in files, JSON and rules, and what people read. */
+struct wording {
+    const char *name, *title;
+};
+
 /* Does the text have `word` at index `at`? */
 static inline bool text_has_at(struct text text, uint32_t at, const char *word) {
     for (; *word != '\0'; word++, at++) {

@@ -62,16 +62,16 @@ static bool category_word_is_known(const struct filter_word *word, char *wrong, 
     snprintf(typed, sizeof typed, "%.*s", (int)word->nbytes, word->text);
     struct suggestion suggestion = suggestion_start(typed);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
-        if (strcasecmp(typed, category_name((enum category)i)) == 0)
+        if (strcasecmp(typed, category_label[i].name) == 0)
             return true;
-        suggestion_offer(&suggestion, category_name((enum category)i));
+        suggestion_offer(&suggestion, category_label[i].name);
     }
     int n = snprintf(wrong, capacity, "\"%.60s\" is not a category; ", typed);
     if (suggestion.closest != NULL)
         snprintf(wrong + n, capacity - (size_t)n, "did you mean \"category:%s\"?", suggestion.closest);
     for (uint32_t i = 0; suggestion.closest == NULL && i < CATEGORY_COUNT; i++)
         n += snprintf(wrong + n, capacity - (size_t)n, "%s%s", i == 0 ? "they are " : ", ",
-                      category_name((enum category)i));
+                      category_label[i].name);
     return false;
 }
 

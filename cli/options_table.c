@@ -194,7 +194,7 @@ static bool apply_kept(struct settings *settings, const char *value) {
 
 static bool without_add(struct settings *settings, const char *word, size_t n) {
     for (enum plan_word i = WORD_EXPANDABLE; i < PLAN_WORDS; i++)
-        if (strlen(plan_word_text(i)) == n && memcmp(plan_word_text(i), word, n) == 0) {
+        if (strlen(plan_word_text[i]) == n && memcmp(plan_word_text[i], word, n) == 0) {
             settings->without |= UINT32_C(1) << i;
             return true;
         }
@@ -202,7 +202,7 @@ static bool without_add(struct settings *settings, const char *word, size_t n) {
     for (enum plan_word i = WORD_EXPANDABLE; i < PLAN_WORDS; i++) {
         size_t used = strlen(settings->wrong);
         snprintf(settings->wrong + used, sizeof settings->wrong - used, "%s%s", i > 0 ? ", " : "",
-                 plan_word_text(i));
+                 plan_word_text[i]);
     }
     return false;
 }

@@ -253,7 +253,7 @@ static void verdict_release(struct verdict *verdict) {
 static uint32_t context_noting(struct verdict *verdict, struct trace *trace, uint32_t context,
                                enum category category) {
     uint32_t *noted = &verdict->noted[(size_t)context * CATEGORY_COUNT + category];
-    const char *name = category_name(category);
+    const char *name = category_label[category].name;
     if (*noted != 0)
         return *noted;
     if (verdict->name[category] == 0)

@@ -149,7 +149,7 @@ static void dump_categories(const struct timeline *timeline, struct arena *arena
         const uint32_t death =
             allocations->death[i] < timeline->n_moments ? allocations->death[i] : timeline->n_moments;
         printf("%" PRId64 " %" PRId64 " %" PRIu64 " %s\n", (int64_t)allocations->birth[i] - 1,
-               (int64_t)death - 1, allocations->size[i], category_name((enum category)verdicts.category[i]));
+               (int64_t)death - 1, allocations->size[i], category_label[verdicts.category[i]].name);
     }
 }
 

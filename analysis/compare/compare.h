@@ -39,8 +39,8 @@ struct compare_group {
 };
 
 /* The grouping's name ("module"), and the name for one of its groups ("layer"). */
-const char *compare_by_name(enum compare_by by);
-const char *compare_by_thing(enum compare_by by);
+extern const char *const compare_by_name[];  /* by enum compare_by */
+extern const char *const compare_by_thing[]; /* by enum compare_by */
 
 /* The column that compare_groups reads as `category`: the categories unchanged or, for COMPARE_BY_MODULE, the
  * modules, in the arena. NULL: no memory. */

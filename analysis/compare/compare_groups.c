@@ -12,15 +12,8 @@
 #define COMPARE_NAME(NAME, name, thing)  name,
 #define COMPARE_THING(NAME, name, thing) thing,
 
-const char *compare_by_name(enum compare_by by) {
-    static const char *const names[] = {STRATA_GROUPINGS(COMPARE_NAME)};
-    return names[by];
-}
-
-const char *compare_by_thing(enum compare_by by) {
-    static const char *const things[] = {STRATA_GROUPINGS(COMPARE_THING)};
-    return things[by];
-}
+const char *const compare_by_name[] = {STRATA_GROUPINGS(COMPARE_NAME)};
+const char *const compare_by_thing[] = {STRATA_GROUPINGS(COMPARE_THING)};
 
 struct keys {
     const struct timeline *timeline;
@@ -256,7 +249,7 @@ uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint3
         length = site_text(trace, by == COMPARE_BY_SITE ? key : timeline->site[key], text, capacity);
         return length < capacity ? length : capacity - 1;
     case COMPARE_BY_FILE: name_file(&words, trace, key); break;
-    case COMPARE_BY_CATEGORY: words_say(&words, category_name((enum category)key)); break;
+    case COMPARE_BY_CATEGORY: words_say(&words, category_label[key].name); break;
     case COMPARE_BY_STREAM: WORDS_TELL(&words, key == 0 ? "default stream" : "stream %d", key); break;
     case COMPARE_BY_POOL: name_pool(&words, timeline->device, key); break;
     case COMPARE_BY_MODULE: module_say(&words, (uint8_t)key); break;

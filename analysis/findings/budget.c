@@ -5,16 +5,15 @@
 _Static_assert(NOTE_BUDGET_AVAILABLE - NOTE_BUDGET_TOTAL == BUDGET_AVAILABLE,
                "notes are in the order of parts");
 
-static const struct {
-    const char *name, *title;
-} parts[BUDGET_PARTS] = {[BUDGET_TOTAL] = {"total", "The device has"},
-                         [BUDGET_USABLE] = {"usable", "The server may use"},
-                         [BUDGET_WEIGHTS] = {"weights", "Weights"},
-                         [BUDGET_ACTIVATIONS] = {"activations", "Activations, at most"},
-                         [BUDGET_KV_CACHE] = {"kv_cache", "KV cache"},
-                         [BUDGET_GRAPHS] = {"graphs", "CUDA graphs"},
-                         [BUDGET_NON_TORCH] = {"non_torch", "Outside of PyTorch"},
-                         [BUDGET_AVAILABLE] = {"available", "Free, as printed"}};
+const struct wording budget_label[BUDGET_PARTS] = {
+    [BUDGET_TOTAL] = {"total", "The device has"},
+    [BUDGET_USABLE] = {"usable", "The server may use"},
+    [BUDGET_WEIGHTS] = {"weights", "Weights"},
+    [BUDGET_ACTIVATIONS] = {"activations", "Activations, at most"},
+    [BUDGET_KV_CACHE] = {"kv_cache", "KV cache"},
+    [BUDGET_GRAPHS] = {"graphs", "CUDA graphs"},
+    [BUDGET_NON_TORCH] = {"non_torch", "Outside of PyTorch"},
+    [BUDGET_AVAILABLE] = {"available", "Free, as printed"}};
 
 void budget_of(struct budget *budget, const struct device_trace *device) {
     *budget = (struct budget){0};
@@ -33,12 +32,4 @@ bool budget_is_drawn(const struct device_trace *device) {
     budget_of(&budget, device);
     levels_find(&levels, device);
     return budget.known != 0 && levels.track[levels.shown].count == 0;
-}
-
-const char *budget_part_name(enum budget_part part) {
-    return parts[part].name;
-}
-
-const char *budget_part_title(enum budget_part part) {
-    return parts[part].title;
 }

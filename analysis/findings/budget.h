@@ -26,6 +26,5 @@ void budget_of(struct budget *budget, const struct device_trace *device);
 /* Do the bands of the device show its parts? They do if no line prints a level. O(notes). */
 bool budget_is_drawn(const struct device_trace *device);
 
-/* "kv_cache": for JSON and rules. "KV cache": for people. */
-const char *budget_part_name(enum budget_part part);
-const char *budget_part_title(enum budget_part part);
+/* "kv_cache", "KV cache" */
+extern const struct wording budget_label[BUDGET_PARTS];

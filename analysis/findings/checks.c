@@ -12,11 +12,8 @@ static const struct {
               {FINDING_FRAGMENTATION, "Fragmentation: "},
               {FINDING_RETRY_FLUSH, "Cache given back to serve a request: "}};
 
-const char *check_state_name(enum check_state state) {
-    static const char *const names[] = {
-        [CHECK_CLEAR] = "clear", [CHECK_FOUND] = "found", [CHECK_NOT_JUDGED] = "not_judged"};
-    return names[state];
-}
+const char *const check_state_name[] = {
+    [CHECK_CLEAR] = "clear", [CHECK_FOUND] = "found", [CHECK_NOT_JUDGED] = "not_judged"};
 
 uint32_t verdicts_checks(const struct verdicts *verdicts) {
     const struct timeline *timeline = verdicts->timeline;

@@ -87,10 +87,10 @@ struct findings {
 
 /* "leak", "high", "likely", "step" (NULL: none), as in JSON. */
 const char *finding_kind_name(enum finding_kind kind);
-const char *finding_severity_name(enum finding_severity severity);
-const char *finding_confidence_name(enum finding_confidence confidence);
-const char *finding_unit_name(enum finding_unit unit);
-const char *finding_way_name(enum finding_way way);
+extern const char *const finding_severity_name[];   /* by enum finding_severity */
+extern const char *const finding_confidence_name[]; /* by enum finding_confidence */
+extern const char *const finding_unit_name[];       /* by enum finding_unit */
+extern const char *const finding_way_name[];        /* by enum finding_way */
 
 struct verdicts;
 

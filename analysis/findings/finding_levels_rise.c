@@ -161,7 +161,7 @@ void finding_levels_rise_find(struct finder *finder) {
 
 void finding_levels_rise_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, level_title((unsigned)finding->figure[2]));
+    tell(telling, level_title[finding->figure[2]]);
     TELL(telling,
          finding->unit == UNIT_STEP ? " rises by %b per step, by the log"
                                     : " rises by %b from line to line of the log",

@@ -74,11 +74,8 @@ void finding_optimizer_temporaries_detail(struct telling *telling) {
     tell_saving(telling, "Without them:");
 }
 
-const char *finding_way_name(enum finding_way way) {
-    static const char *const names[] = {
-        [WAY_FOREACH] = "foreach", [WAY_SINGLE] = "single", [WAY_OWN] = "own"};
-    return names[way];
-}
+const char *const finding_way_name[] = {
+    [WAY_FOREACH] = "foreach", [WAY_SINGLE] = "single", [WAY_OWN] = "own"};
 
 /* The state that this step has made, less what it replaces; `*first`: moment of its first allocation. */
 static uint64_t state_made(const struct finder *finder, uint32_t *first) {

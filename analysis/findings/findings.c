@@ -20,20 +20,9 @@ const char *finding_kind_name(enum finding_kind kind) {
     return kinds[kind].name;
 }
 
-const char *finding_severity_name(enum finding_severity severity) {
-    static const char *const names[] = {"info", "low", "medium", "high"};
-    return names[severity];
-}
-
-const char *finding_confidence_name(enum finding_confidence confidence) {
-    static const char *const names[] = {"possible", "likely", "certain"};
-    return names[confidence];
-}
-
-const char *finding_unit_name(enum finding_unit unit) {
-    static const char *const names[] = {NULL, "step", "turn", "layer"};
-    return names[unit];
-}
+const char *const finding_severity_name[] = {"info", "low", "medium", "high"};
+const char *const finding_confidence_name[] = {"possible", "likely", "certain"};
+const char *const finding_unit_name[] = {NULL, "step", "turn", "layer"};
 
 enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak) {
     return is_percent(saves, peak, 10)  ? SEVERITY_HIGH
@@ -411,7 +400,7 @@ void tell_frame(struct telling *telling, uint32_t frame) {
 }
 
 static const char *telling_unit(const struct telling *telling) {
-    const char *name = finding_unit_name((enum finding_unit)telling->finding->unit);
+    const char *name = finding_unit_name[telling->finding->unit];
     return name != NULL ? name : turns_unit(&telling->verdicts->turns);
 }
 

@@ -7,16 +7,9 @@ enum note_what level_note(unsigned level) {
     return whats[level];
 }
 
-const char *level_name(unsigned level) {
-    static const char *const names[] = {"allocated", "reserved", "device", "host"};
-    return names[level];
-}
-
-const char *level_title(unsigned level) {
-    static const char *const titles[] = {"allocated memory", "reserved memory", "the device's memory in use",
-                                         "the host's memory in use"};
-    return titles[level];
-}
+const char *const level_name[] = {"allocated", "reserved", "device", "host"};
+const char *const level_title[] = {"allocated memory", "reserved memory", "the device's memory in use",
+                                   "the host's memory in use"};
 
 /* The first note of an event or of a later one. */
 static uint32_t notes_seek(const struct device_trace *device, uint32_t event) {

@@ -30,8 +30,8 @@ void levels_find(struct levels *levels, const struct device_trace *device);
 enum note_what level_note(unsigned level);
 
 /* "allocated", for JSON; "allocated memory", for people. */
-const char *level_name(unsigned level);
-const char *level_title(unsigned level);
+extern const char *const level_name[LEVEL_KINDS];
+extern const char *const level_title[LEVEL_KINDS];
 
 /* Number of the line that an event represents; 0: none. O(log notes). */
 uint64_t levels_line(const struct device_trace *device, uint32_t event);

@@ -6,11 +6,8 @@
 /* Figures are printed with two decimals of a GiB, so three of them together may be off by this much. */
 enum { PRINTED_SLACK = 16 << 20 };
 
-const char *log_oom_cause_name(enum log_oom_cause cause) {
-    static const char *const names[] = {"too_large",      "limit",  "free_enough",
-                                        "not_contiguous", "in_use", "unknown"};
-    return names[cause];
-}
+const char *const log_oom_cause_name[] = {"too_large",      "limit",  "free_enough",
+                                          "not_contiguous", "in_use", "unknown"};
 
 static bool knows(const struct log_oom_facts *facts, enum note_what what) {
     return facts->known[what];

@@ -31,7 +31,7 @@ struct log_oom_facts {
 void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *device, uint32_t event);
 
 /* "too_large", for JSON. */
-const char *log_oom_cause_name(enum log_oom_cause cause);
+extern const char *const log_oom_cause_name[]; /* by enum log_oom_cause */
 
 /* Is the call site of the error's stack (a frame; 0: none) a line of the user's own code? */
 bool log_oom_site_is_own(const struct trace *trace, uint32_t site);

@@ -10,12 +10,9 @@
 /* A model takes some eighty replays. For larger recordings, `strata whatif` does it on demand. */
 enum { MODELLED_EVENTS_MAX = 50000 };
 
-const char *oom_advice_code(enum oom_advice_kind kind) {
 #define OOM_ADVICE_CODE(KIND, code) code,
-    static const char *const codes[] = {STRATA_OOM_ADVICE(OOM_ADVICE_CODE)};
+const char *const oom_advice_code[] = {STRATA_OOM_ADVICE(OOM_ADVICE_CODE)};
 #undef OOM_ADVICE_CODE
-    return codes[kind];
-}
 
 /* Index of the first event at or after `moment`. */
 static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {

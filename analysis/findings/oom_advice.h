@@ -71,4 +71,4 @@ uint32_t oom_advise(const struct oom_ground *ground, const struct oom_event *eve
                     const struct oom_state *state, struct oom_advice advice[OOM_ADVICE_MOST]);
 
 /* "enable_expandable_segments" */
-const char *oom_advice_code(enum oom_advice_kind kind);
+extern const char *const oom_advice_code[]; /* by enum oom_advice_kind */

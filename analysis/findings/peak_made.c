@@ -5,14 +5,11 @@
 
 enum { PARTS_SAID = 3 };
 
-const char *peak_phase_name(enum peak_phase phase) {
-    static const char *const names[] = {[PEAK_FORWARD] = "forward",
-                                        [PEAK_BACKWARD] = "backward",
-                                        [PEAK_OPTIMIZER] = "optimizer",
-                                        [PEAK_OTHER] = "other",
-                                        [PEAK_BEFORE] = "before the first event"};
-    return names[phase];
-}
+const char *const peak_phase_name[] = {[PEAK_FORWARD] = "forward",
+                                       [PEAK_BACKWARD] = "backward",
+                                       [PEAK_OPTIMIZER] = "optimizer",
+                                       [PEAK_OTHER] = "other",
+                                       [PEAK_BEFORE] = "before the first event"};
 
 /* The phase of the last allocation born at or before the peak; before the first forward none belongs to the
  * model. */
@@ -46,8 +43,8 @@ static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
             continue;
         for (; at > 0 && (made->part[at - 1].bytes < bytes[category] ||
                           (made->part[at - 1].bytes == bytes[category] &&
-                           word_is_before(category_name((enum category)category),
-                                          category_name((enum category)made->part[at - 1].category))));
+                           word_is_before(category_label[category].name,
+                                          category_label[made->part[at - 1].category].name)));
              at--)
             made->part[at] = made->part[at - 1];
         made->part[at].category = (uint8_t)category;
@@ -85,7 +82,7 @@ uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *ver
             break;
         uint64_t percent = bytes > UINT64_MAX / 100 ? bytes / (peak / 100) : bytes * 100 / peak;
         WORDS_TELL(&words, i == 0 ? ": %d % " : ", %d % ", percent);
-        words_say(&words, category_title((enum category)made->part[i].category));
+        words_say(&words, category_label[made->part[i].category].title);
     }
     words_say(&words, ".");
     if (made->avoidable != NULL && is_percent(made->avoidable->saves, peak, 1))

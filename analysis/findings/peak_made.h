@@ -18,7 +18,7 @@ struct peak_made {
 };
 
 /* "before the first event", for JSON. */
-const char *peak_phase_name(enum peak_phase phase);
+extern const char *const peak_phase_name[]; /* by enum peak_phase */
 
 /* O(allocations). */
 void peak_made_of(struct peak_made *made, const struct verdicts *verdicts);

@@ -8,7 +8,7 @@
 static void facts_of_categories(struct filter_facts *facts, const struct verdicts *verdicts) {
     static const char *names[CATEGORY_COUNT];
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        names[i] = category_name((enum category)i);
+        names[i] = category_label[i].name;
     facts->category = verdicts->category;
     facts->category_names = names;
     facts->n_categories = CATEGORY_COUNT;
@@ -17,7 +17,7 @@ static void facts_of_categories(struct filter_facts *facts, const struct verdict
 /* The span of an annotation has its own name, others that of their kind. */
 static struct filter_span filter_span_of(const struct verdicts *verdicts, const struct span *span) {
     struct filter_span filtered = {.from = span->from_moment, .until = span->to_moment + 1, .number = -1};
-    const char *kind = span_kind_name((enum span_kind)span->kind);
+    const char *kind = span_kind_name[span->kind];
     filtered.name = (const uint8_t *)kind;
     filtered.nbytes = word_length(kind);
     if (span->name != 0)
@@ -38,12 +38,12 @@ static struct filter_span *filter_spans(const struct verdicts *verdicts, const s
 /* Can a text match more than what was recorded: a category, a phase? */
 static bool text_may_conclude(const struct filter_word *word, const struct trace *trace) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
-        const char *name = category_name((enum category)i);
+        const char *name = category_label[i].name;
         if (filter_text_meets(word, (const uint8_t *)name, word_length(name)))
             return true;
     }
     for (uint32_t i = 0; i < SPAN_KINDS; i++) {
-        const char *name = span_kind_name((enum span_kind)i);
+        const char *name = span_kind_name[i];
         if (filter_text_meets(word, (const uint8_t *)name, word_length(name)))
             return true;
     }

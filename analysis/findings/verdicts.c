@@ -4,24 +4,18 @@
 #include "analysis/loop/copies.h"
 #include "base/bytes.h"
 
-const char *turns_source_name(enum turns_source source) {
-    static const char *const names[] = {
-        [TURNS_NONE] = "none",
-        [TURNS_PROFILER_STEP] = "annotations",
-        [TURNS_OPTIMIZER_MARKS] = "annotations",
-        [TURNS_LINES] = "annotations",
-        [TURNS_OPTIMIZER] = "optimizer",
-        [TURNS_BACKWARD] = "backward",
-        [TURNS_REPETITION] = "repetition",
-    };
-    return names[source];
-}
+const char *const turns_source_name[] = {
+    [TURNS_NONE] = "none",
+    [TURNS_PROFILER_STEP] = "annotations",
+    [TURNS_OPTIMIZER_MARKS] = "annotations",
+    [TURNS_LINES] = "annotations",
+    [TURNS_OPTIMIZER] = "optimizer",
+    [TURNS_BACKWARD] = "backward",
+    [TURNS_REPETITION] = "repetition",
+};
 
-const char *growth_judged_name(enum growth_judged growth) {
-    static const char *const names[] = {
-        [GROWTH_JUDGED] = "judged", [GROWTH_TOO_SHORT] = "too_short", [GROWTH_NO_STACKS] = "no_stacks"};
-    return names[growth];
-}
+const char *const growth_judged_name[] = {
+    [GROWTH_JUDGED] = "judged", [GROWTH_TOO_SHORT] = "too_short", [GROWTH_NO_STACKS] = "no_stacks"};
 
 static struct judged judged_of(const struct verdicts *verdicts) {
     const struct phase_runs *runs = &verdicts->runs;

@@ -64,7 +64,7 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena);
 
 /* "annotations": the source of the steps, as in JSON. */
-const char *turns_source_name(enum turns_source source);
+extern const char *const turns_source_name[]; /* by enum turns_source */
 
 /* What was judged and what could not be, in sentences, into `text`, cut at capacity - 1 bytes and always
  * terminated. Returns the full length. It says that nothing leaks only if a leak would have been seen. */
@@ -86,7 +86,7 @@ uint32_t verdicts_checks(const struct verdicts *verdicts);
 struct check verdicts_check(const struct verdicts *verdicts, uint32_t index, char *text, uint32_t capacity);
 
 /* "not_judged", as in JSON. */
-const char *check_state_name(enum check_state state);
+extern const char *const check_state_name[]; /* by enum check_state */
 
 /* "too_short", as in JSON. */
-const char *growth_judged_name(enum growth_judged growth);
+extern const char *const growth_judged_name[]; /* by enum growth_judged */

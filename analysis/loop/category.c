@@ -10,9 +10,7 @@
 
 /* ---- names ---- */
 
-static const struct {
-    const char *name, *title;
-} names[CATEGORY_COUNT] = {
+const struct wording category_label[CATEGORY_COUNT] = {
     [CATEGORY_OTHER] = {"other", "other"},
     [CATEGORY_PARAMETER] = {"parameter", "parameters"},
     [CATEGORY_GRADIENT] = {"gradient", "gradients"},
@@ -27,9 +25,7 @@ static const struct {
     [CATEGORY_WEIGHT_COPY] = {"weight_copy", "autocast's copies of weights"},
 };
 
-static const struct {
-    const char *name, *title;
-} reasons[REASON_COUNT] = {
+const struct wording category_reason_label[REASON_COUNT] = {
     [REASON_NONE] = {"none", "nothing is lacking"},
     [REASON_OLDER] = {"older", "older: no size of a parameter"},
     [REASON_NO_STACK] = {"no_stack", "no stack was recorded"},
@@ -44,25 +40,9 @@ static const struct {
     [REASON_BY_SIZE] = {"by_size", "older than the recording; by their sizes"},
 };
 
-const char *category_name(enum category category) {
-    return names[category].name;
-}
-
-const char *category_title(enum category category) {
-    return names[category].title;
-}
-
-const char *category_reason_name(enum category_reason reason) {
-    return reasons[reason].name;
-}
-
-const char *category_reason_title(enum category_reason reason) {
-    return reasons[reason].title;
-}
-
 enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        if (text_is((struct text){name, nbytes}, names[i].name))
+        if (text_is((struct text){name, nbytes}, category_label[i].name))
             return (enum category)i;
     return CATEGORY_COUNT;
 }

@@ -41,11 +41,9 @@ enum category_reason {
     REASON_COUNT
 };
 
-/* "optimizer_state": spelt as by profilers, for files and JSON. */
-const char *category_name(enum category category);
-
-/* "optimizer state": for people, singular and plural. */
-const char *category_title(enum category category);
+/* "optimizer_state", spelt as by profilers; "optimizer state", singular and plural. */
+extern const struct wording category_label[CATEGORY_COUNT];
+extern const struct wording category_reason_label[REASON_COUNT];
 
 /* The category with this name; CATEGORY_COUNT: none has it. */
 enum category category_by_name(const uint8_t *name, uint32_t nbytes);
@@ -53,12 +51,6 @@ enum category category_by_name(const uint8_t *name, uint32_t nbytes);
 static inline bool category_is_known(const uint8_t *name, uint32_t nbytes) {
     return category_by_name(name, nbytes) != CATEGORY_COUNT;
 }
-
-/* "older", for JSON. */
-const char *category_reason_name(enum category_reason reason);
-
-/* "older than the recording": for people. */
-const char *category_reason_title(enum category_reason reason);
 
 /* Fills category and reason of every allocation of the timeline's device, `category[allocations.count]` and
  * `reason[allocations.count]` (NULL: not wanted), in four steps: first each allocation by itself, half of them at a

@@ -3,11 +3,8 @@
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
 
-const char *older_source_name(enum older_source source) {
-    static const char *const names[] = {
-        [OLDER_NONE] = "none", [OLDER_GRADIENTS] = "gradients", [OLDER_OPTIMIZER] = "optimizer"};
-    return names[source];
-}
+const char *const older_source_name[] = {
+    [OLDER_NONE] = "none", [OLDER_GRADIENTS] = "gradients", [OLDER_OPTIMIZER] = "optimizer"};
 
 /* ---- allocations with the sizes of the parameters ---- */
 

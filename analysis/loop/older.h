@@ -20,7 +20,7 @@ struct older {
 };
 
 /* "gradients", for JSON. */
-const char *older_source_name(enum older_source source);
+extern const char *const older_source_name[]; /* by enum older_source */
 
 /* Names older memory that is CATEGORY_OTHER in `category[allocations.count]` and clears its `reason` (NULL: not
  * wanted). O(n log n) in older memory, O(n log sizes) in the rest. False: no memory. */

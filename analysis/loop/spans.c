@@ -3,13 +3,10 @@
 #include "base/search.h"
 #include "layout/phases.h"
 
-const char *span_kind_name(enum span_kind kind) {
-    static const char *const names[SPAN_KINDS] = {
-        [SPAN_STEP] = "step",           [SPAN_FORWARD] = "forward", [SPAN_BACKWARD] = "backward",
-        [SPAN_OPTIMIZER] = "optimizer", [SPAN_OTHER] = "other",     [SPAN_ANNOTATION] = "annotation",
-    };
-    return names[kind];
-}
+const char *const span_kind_name[] = {
+    [SPAN_STEP] = "step",           [SPAN_FORWARD] = "forward", [SPAN_BACKWARD] = "backward",
+    [SPAN_OPTIMIZER] = "optimizer", [SPAN_OTHER] = "other",     [SPAN_ANNOTATION] = "annotation",
+};
 
 struct span span_make(const struct timeline *timeline, enum span_kind kind, uint32_t from, uint32_t end,
                       uint32_t name) {

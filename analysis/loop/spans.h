@@ -37,7 +37,7 @@ struct span span_make(const struct timeline *timeline, enum span_kind kind, uint
                       uint32_t name);
 
 /* "forward", for JSON and for people. */
-const char *span_kind_name(enum span_kind kind);
+extern const char *const span_kind_name[]; /* by enum span_kind */
 
 /* Makes a span for each turn. O(turns * 64 + moments / 64). False: no memory. */
 bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct timeline *timeline,

@@ -4,11 +4,8 @@
 #include "base/numbers.h"
 #include "base/search.h"
 
-const char *replay_grade_text(enum replay_grade grade) {
-    static const char *const texts[] = {
-        [REPLAY_EXACT] = "exact", [REPLAY_NEAR] = "near", [REPLAY_REFUSED] = "refused"};
-    return texts[grade];
-}
+const char *const replay_grade_text[] = {
+    [REPLAY_EXACT] = "exact", [REPLAY_NEAR] = "near", [REPLAY_REFUSED] = "refused"};
 
 /* Takes the address from the next pending segment event that fits. */
 static uint64_t recorded_place(void *context, uint64_t nbytes, bool reservation) {

@@ -16,7 +16,7 @@ enum replay_grade {
 };
 
 /* "exact", "near", "refused" */
-const char *replay_grade_text(enum replay_grade grade);
+extern const char *const replay_grade_text[]; /* by enum replay_grade */
 
 /* Recordings with more events are replayed only on demand. */
 enum { REPLAY_EVENTS_AT_ONCE = 2000000 };

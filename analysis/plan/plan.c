@@ -5,33 +5,19 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-const char *plan_word_text(enum plan_word word) {
-    static const char *const words[] = {[WORD_EXPANDABLE] = "expandable_segments",
-                                        [WORD_MAX_SPLIT] = "max_split_size_mb",
-                                        [WORD_ROUNDUP] = "roundup_power2_divisions",
-                                        [WORD_LARGE_SEGMENT] = "large_segment_size_mb",
-                                        [WORD_FINDINGS] = "findings",
-                                        [WORD_FUSED] = "fused",
-                                        [WORD_CHECKPOINT] = "checkpoint",
-                                        [WORD_EIGHT_BIT] = "eight_bit",
-                                        [WORD_OFFLOAD] = "offload"};
-    return words[word];
-}
+const char *const plan_word_text[] = {[WORD_EXPANDABLE] = "expandable_segments",
+                                      [WORD_MAX_SPLIT] = "max_split_size_mb",
+                                      [WORD_ROUNDUP] = "roundup_power2_divisions",
+                                      [WORD_LARGE_SEGMENT] = "large_segment_size_mb",
+                                      [WORD_FINDINGS] = "findings",
+                                      [WORD_FUSED] = "fused",
+                                      [WORD_CHECKPOINT] = "checkpoint",
+                                      [WORD_EIGHT_BIT] = "eight_bit",
+                                      [WORD_OFFLOAD] = "offload"};
 
-const char *plan_fits_name(enum plan_fits fits) {
-    static const char *const names[] = {NULL, "yes", "with_retries", "unsure", "no"};
-    return names[fits];
-}
-
-const char *plan_cost_name(enum plan_cost cost) {
-    static const char *const names[] = {"none", "time", "precision", "elsewhere"};
-    return names[cost];
-}
-
-const char *plan_certainty_name(enum plan_certainty certainty) {
-    static const char *const names[] = {"exact", "model", "estimate", "bound"};
-    return names[certainty];
-}
+const char *const plan_fits_name[] = {NULL, "yes", "with_retries", "unsure", "no"};
+const char *const plan_cost_name[] = {"none", "time", "precision", "elsewhere"};
+const char *const plan_certainty_name[] = {"exact", "model", "estimate", "bound"};
 
 void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char text[PLAN_ID]) {
     struct words words = {text, PLAN_ID, 0};

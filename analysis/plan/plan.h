@@ -143,7 +143,7 @@ enum plan_word {
     WORD_OFFLOAD,
     PLAN_WORDS
 };
-const char *plan_word_text(enum plan_word word);
+extern const char *const plan_word_text[]; /* by enum plan_word */
 
 /* Do other outputs include a plan? After an out-of-memory event, or if the request names a device. */
 static inline bool plan_is_asked(const struct device_trace *device, const struct plan_request *request) {
@@ -162,9 +162,9 @@ bool plan_find(struct plan *plan, const struct program *program, const struct re
 uint32_t plan_share(const struct plan *plan, uint32_t n_blocks);
 
 /* "yes", "with_retries"; NULL: unknown. "none", "exact": as JSON has them. */
-const char *plan_fits_name(enum plan_fits fits);
-const char *plan_cost_name(enum plan_cost cost);
-const char *plan_certainty_name(enum plan_certainty certainty);
+extern const char *const plan_fits_name[];      /* by enum plan_fits */
+extern const char *const plan_cost_name[];      /* by enum plan_cost */
+extern const char *const plan_certainty_name[]; /* by enum plan_certainty */
 
 /* The id of a change in a set, or with UINT32_MAX blocks as it is listed, into `text` (PLAN_ID bytes). */
 void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char text[PLAN_ID]);

@@ -23,7 +23,7 @@ static bool settings_of(const struct planner *planner, const char *text,
 
 static bool text_leaves_out(const struct planner *planner, const char *text) {
     for (enum plan_word i = WORD_EXPANDABLE; i < WORD_FINDINGS; i++)
-        if (plan_leaves_out(planner, i) && text_contains(word_text(text), plan_word_text(i)))
+        if (plan_leaves_out(planner, i) && text_contains(word_text(text), plan_word_text[i]))
             return true;
     return false;
 }

@@ -122,14 +122,14 @@ static void read_settings(struct index_row *row, const cJSON *settings, struct b
  * finding. */
 static enum finding_severity severity_of(const char *name) {
     enum finding_severity severity = SEVERITY_HIGH;
-    while (severity > SEVERITY_INFO && strcmp(finding_severity_name(severity), name) != 0)
+    while (severity > SEVERITY_INFO && strcmp(finding_severity_name[severity], name) != 0)
         severity--;
     return severity == SEVERITY_INFO && strcmp(name, "info") != 0 ? SEVERITY_LOW : severity;
 }
 
 static enum finding_confidence confidence_of(const char *name) {
     enum finding_confidence confidence = CONFIDENCE_CERTAIN;
-    while (confidence > CONFIDENCE_POSSIBLE && strcmp(finding_confidence_name(confidence), name) != 0)
+    while (confidence > CONFIDENCE_POSSIBLE && strcmp(finding_confidence_name[confidence], name) != 0)
         confidence--;
     return confidence;
 }

@@ -108,7 +108,7 @@ static void file_write(struct json_writer *json, const struct check_file *file) 
     json_object(json, "categories", JSON_LINES);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         if (file->figures.category[i] != 0)
-            json_u64(json, category_name((enum category)i), file->figures.category[i]);
+            json_u64(json, category_label[i].name, file->figures.category[i]);
     json_end(json);
     sites_write(json, file);
     json_end(json);

@@ -214,7 +214,7 @@ static bool budget_part_of(const struct subject *subject, const struct rule *rul
     struct budget budget;
     budget_of(&budget, subject->timeline.device);
     for (unsigned part = 0; part < BUDGET_PARTS; part++)
-        if (strcmp(rule->name, budget_part_name((enum budget_part)part)) == 0) {
+        if (strcmp(rule->name, budget_label[part].name) == 0) {
             *bytes = budget.bytes[part];
             return (budget.known >> part & 1) != 0;
         }

@@ -76,7 +76,7 @@ static bool name_is_known(const struct rule *rule) {
         if (strcmp(rule->name, finding_kind_name((enum finding_kind)i)) == 0)
             return true;
     for (uint32_t i = 0; rule->metric == METRIC_BUDGET && i < BUDGET_PARTS; i++)
-        if (strcmp(rule->name, budget_part_name((enum budget_part)i)) == 0)
+        if (strcmp(rule->name, budget_label[i].name) == 0)
             return true;
     return rule->metric == METRIC_SITE;
 }

@@ -189,7 +189,7 @@ static uint32_t category_tracks(struct perfetto *to) {
             used |= 1U << to->device->verdicts.category[i];
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         if (used >> i & 1)
-            track_add(to, TRACK_CATEGORY + i, category_name((enum category)i), true);
+            track_add(to, TRACK_CATEGORY + i, category_label[i].name, true);
     return used;
 }
 
@@ -316,8 +316,7 @@ static void phases_add(struct perfetto *to) {
     track_add(to, TRACK_PHASES, "phases", false);
     for (uint32_t i = 0; i < phases->count; i++)
         if (phases->span[i].kind != SPAN_ANNOTATION)
-            span_add(to, &phases->span[i], TRACK_PHASES,
-                     span_kind_name((enum span_kind)phases->span[i].kind));
+            span_add(to, &phases->span[i], TRACK_PHASES, span_kind_name[phases->span[i].kind]);
 }
 
 /* Ends the open annotations that end at or before `us`. */

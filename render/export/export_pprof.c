@@ -147,7 +147,7 @@ static void tables_add(struct pprof *to) {
     for (uint32_t i = 0; i < WORDS; i++)
         word_add(to, words[i]);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        word_add(to, category_name((enum category)i));
+        word_add(to, category_label[i].name);
     for (uint32_t i = 0; i < to->met.count; i++) {
         struct place place = export_place_of(to->work->trace, to->met.frame[i]);
         text_add(to, place.name);

@@ -53,9 +53,9 @@ static void row_meaning(struct export_row *row, struct export_rows *rows, uint32
     uint32_t birth = allocations->birth[allocation];
     const struct span *step = row->older ? NULL : span_at(&verdicts->steps, &rows->step, birth);
     const struct span *phase = row->older ? NULL : span_at(&verdicts->phases, &rows->phase, birth);
-    row->category = category_name((enum category)verdicts->category[allocation]);
+    row->category = category_label[verdicts->category[allocation]].name;
     row->step = step != NULL ? turns_number(&verdicts->turns, step->step) : EXPORT_NO_STEP;
-    row->phase = phase != NULL ? span_kind_name((enum span_kind)phase->kind) : NULL;
+    row->phase = phase != NULL ? span_kind_name[phase->kind] : NULL;
     row->stack = allocations->stack[allocation];
     row->site = rows->device->timeline.site[row->stack];
 }

@@ -318,7 +318,7 @@ static bool annotations_put(struct database *to, const struct export_device *dev
     const struct verdicts *verdicts = &device->verdicts;
     for (uint32_t i = 0; i < verdicts->phases.count; i++) {
         const struct span *span = &verdicts->phases.span[i];
-        const char *kind = span_kind_name((enum span_kind)span->kind);
+        const char *kind = span_kind_name[span->kind];
         bool in_step = span->step != SPAN_NO_STEP;
         row_begin(to, T_ANNOTATION);
         put_i64(to, device->device->ordinal);
@@ -344,8 +344,8 @@ static bool finding_put(struct database *to, const struct export_device *device,
     row_begin(to, T_FINDING);
     put_i64(to, device->device->ordinal);
     put_word(to, finding_kind_name((enum finding_kind)finding->kind));
-    put_word(to, finding_severity_name((enum finding_severity)finding->severity));
-    put_word(to, finding_confidence_name((enum finding_confidence)finding->confidence));
+    put_word(to, finding_severity_name[finding->severity]);
+    put_word(to, finding_confidence_name[finding->confidence]);
     put_word(to, title);
     put_word(to, detail);
     if (finding->site != 0) {

@@ -180,7 +180,7 @@ u32 session_category_at(struct page_session *session, u32 nth) {
 place session_category_name(struct page_session *session, u32 category) {
     if (category >= CATEGORY_COUNT)
         return 0;
-    const char *name = category_name((enum category)category);
+    const char *name = category_label[category].name;
     return FILL(session, text, (double)(place)name, word_length(name));
 }
 

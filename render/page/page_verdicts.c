@@ -110,7 +110,7 @@ place view_layer(struct page_view *view, u32 index) {
 place view_part_name(struct page_view *view, u32 kind, u32 nth) {
     if (kind >= SPAN_KINDS)
         return 0;
-    const char *whole = span_kind_name((enum span_kind)kind);
+    const char *whole = span_kind_name[kind];
     struct text name = phase_name(word_text(whole), nth);
     return FILL(view, text, (double)(place)name.at, name.nbytes);
 }
@@ -179,19 +179,18 @@ place view_finding_text(struct page_view *view, u32 index, u32 which) {
     const struct finding *finding = finding_at(verdicts, index);
     if (finding == NULL)
         return 0;
-    const char *unit = finding_unit_name((enum finding_unit)finding->unit);
+    const char *unit = finding_unit_name[finding->unit];
     switch (which) {
     case 0: return view_text(view, finding_kind_name((enum finding_kind)finding->kind));
-    case 1: return view_text(view, finding_severity_name((enum finding_severity)finding->severity));
-    case 2: return view_text(view, finding_confidence_name((enum finding_confidence)finding->confidence));
+    case 1: return view_text(view, finding_severity_name[finding->severity]);
+    case 2: return view_text(view, finding_confidence_name[finding->confidence]);
     case 3: return view_text(view, unit == NULL ? "" : unit);
     case 4: finding_title(verdicts, finding, view->name, sizeof view->name); break;
     case 5: finding_detail(verdicts, finding, view->name, sizeof view->name); break;
     case 7: finding_action(verdicts, finding, view->name, sizeof view->name); break;
     case 8:
-        return view_text(view, finding->kind == FINDING_OPTIMIZER_TEMPORARIES
-                                   ? finding_way_name((enum finding_way)finding->variant)
-                                   : "");
+        return view_text(
+            view, finding->kind == FINDING_OPTIMIZER_TEMPORARIES ? finding_way_name[finding->variant] : "");
     default: finding_view(verdicts, finding, view->name, sizeof view->name);
     }
     return view_text(view, view->name);

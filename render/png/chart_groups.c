@@ -107,7 +107,7 @@ static void pool_text(const struct device_trace *device, uint32_t pool, char *te
 }
 
 static void category_text(uint32_t category, char *text, size_t capacity) {
-    snprintf(text, capacity, "%s", category_name((enum category)category));
+    snprintf(text, capacity, "%s", category_label[category].name);
     for (char *at = text; *at != '\0'; at++)
         *at = *at == '_' ? ' ' : *at;
 }

@@ -83,7 +83,7 @@ static int32_t names_put(struct chart_maker *maker, struct rect area, const enum
     int32_t x = 0, swatch = maker->em * 5 / 4, side = maker->em * 7 / 8;
     for (uint32_t i = 0; i < n && i < SIDE_CATEGORIES; i++) {
         char text[80];
-        snprintf(text, sizeof text, "%s %s", category_title(ranked[i]),
+        snprintf(text, sizeof text, "%s %s", category_label[ranked[i]].title,
                  format_bytes_in(sum_of(maker, ranked[i]), maker->unit).text);
         int32_t width = swatch + chart_text_width(maker, maker->small, text);
         if (x != 0 && x + width > area.width) {

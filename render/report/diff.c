@@ -171,7 +171,7 @@ static void add_phases(struct json_writer *json, const struct diff *diff) {
         if (!peak->known)
             continue;
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "phase", span_kind_name((enum span_kind)(SPAN_FORWARD + p)));
+        json_text(json, "phase", span_kind_name[(SPAN_FORWARD + p)]);
         json_u64(json, "a_bytes", peak->a_bytes);
         json_u64(json, "b_bytes", peak->b_bytes);
         json_i64(json, "delta_bytes", compare_delta(peak->a_bytes, peak->b_bytes));
@@ -202,7 +202,7 @@ static void add_diff(struct json_writer *json, const struct diff *diff) {
     json_end(json);
     add_rows(json, "categories", "category", &diff->categories);
     if (diff->by != COMPARE_BY_SITE) {
-        json_text(json, "group", compare_by_name(diff->by));
+        json_text(json, "group", compare_by_name[diff->by]);
         add_rows(json, "groups", "name", &diff->groups);
     }
 }
@@ -342,7 +342,7 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
 
 /* Writes "categories": a table of at most `top` rows; 0: all. */
 static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum compare_by by, uint32_t top) {
-    const char *thing = compare_by_thing(by);
+    const char *thing = compare_by_thing[by];
     const char *headings[] = {"Difference", "A", "B", "in A", "in B", words_capital(sheet, thing), NULL};
     uint32_t shown = top == 0 || top > rows->count ? rows->count : top;
     if (shown == 0)

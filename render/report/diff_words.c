@@ -153,8 +153,7 @@ static void elsewhere_text(const struct diff *diff, const struct cause *cause, c
     }
     snprintf(text, capacity,
              "in %s B reaches %s at most and A %s, which the compared moments do not show: %s",
-             cause->phase == SPAN_OPTIMIZER ? "the optimizer's step"
-                                            : span_kind_name((enum span_kind)cause->phase),
+             cause->phase == SPAN_OPTIMIZER ? "the optimizer's step" : span_kind_name[cause->phase],
              format_bytes(peak->b_bytes).text, format_bytes(peak->a_bytes).text, how);
 }
 

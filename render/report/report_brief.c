@@ -68,7 +68,7 @@ static void finding_keep(struct brief_finding *brief, const struct report_device
                          const struct finding *finding) {
     const struct verdicts *verdicts = &report->verdicts;
     brief->kind = finding_kind_name((enum finding_kind)finding->kind);
-    brief->severity = finding_severity_name((enum finding_severity)finding->severity);
+    brief->severity = finding_severity_name[finding->severity];
     brief->saves_known = finding->saves_known;
     brief->saves = finding->saves;
     finding_title(verdicts, finding, brief->title, BRIEF_TEXT);

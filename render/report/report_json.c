@@ -155,7 +155,7 @@ static void add_group_categories(struct json_writer *json, const struct listed *
             break;
         said[best] = true;
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "category", category_name((enum category)best));
+        json_text(json, "category", category_label[best].name);
         json_u64(json, "bytes", listed->bytes[index][best]);
         json_u64(json, "count", listed->count[index][best]);
         json_end(json);

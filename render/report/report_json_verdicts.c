@@ -19,12 +19,12 @@ void report_json_categories(struct json_writer *json, const struct report_device
         json_u64(json, "bytes", sum->bytes);
         json_u64(json, "count", sum->count);
         json_u64(json, "older_bytes", sum->older_bytes);
-        json_text(json, "category", category_name((enum category)i));
+        json_text(json, "category", category_label[i].name);
         if (i == CATEGORY_OTHER) {
             json_object(json, "reason", JSON_COMPACT);
             for (uint32_t r = 0; r < REASON_COUNT; r++)
                 if (report->reason_at_peak[r] != 0)
-                    json_u64(json, category_reason_name((enum category_reason)r), report->reason_at_peak[r]);
+                    json_u64(json, category_reason_label[r].name, report->reason_at_peak[r]);
             json_end(json);
         }
         json_end(json);
@@ -40,7 +40,7 @@ static void add_span_name(struct json_writer *json, const struct report_device *
     if (span->kind == SPAN_ANNOTATION)
         json_string(json, "name", own.at, own.nbytes);
     else if (span->kind != SPAN_STEP)
-        json_text(json, "name", span_kind_name((enum span_kind)span->kind));
+        json_text(json, "name", span_kind_name[span->kind]);
     else {
         char number[24];
         snprintf(number, sizeof number, "%" PRId64, turns_number(turns, span->step));
@@ -56,7 +56,7 @@ static void add_span_name(struct json_writer *json, const struct report_device *
 static void add_span(struct json_writer *json, const struct report_device *report, const struct span *span) {
     json_object(json, NULL, JSON_COMPACT);
     add_span_name(json, report, span);
-    json_text(json, "kind", span_kind_name((enum span_kind)span->kind));
+    json_text(json, "kind", span_kind_name[span->kind]);
     if (span->step == SPAN_NO_STEP)
         json_null(json, "step");
     else
@@ -79,7 +79,7 @@ static void add_spans(struct json_writer *json, const char *name, const struct r
 }
 
 static void add_per(struct json_writer *json, const struct finding *finding) {
-    const char *unit = finding_unit_name((enum finding_unit)finding->unit);
+    const char *unit = finding_unit_name[finding->unit];
     if (unit == NULL) {
         json_null(json, "per");
         return;
@@ -94,7 +94,7 @@ static void add_per(struct json_writer *json, const struct finding *finding) {
 /* Adds members that only some kinds of finding have. */
 static void add_own(struct json_writer *json, const struct finding *finding) {
     if (finding->kind == FINDING_OPTIMIZER_TEMPORARIES)
-        json_text(json, "implementation", finding_way_name((enum finding_way)finding->variant));
+        json_text(json, "implementation", finding_way_name[finding->variant]);
     if (finding->kind == FINDING_NEXT_STEP_PEAK)
         json_u64(json, "expected_peak_bytes", finding->figure[0]);
     if (finding->kind == FINDING_HISTORY_FULL)
@@ -107,8 +107,8 @@ static void add_finding(struct json_writer *json, const struct report_device *re
     char text[FINDING_TEXT_NBYTES];
     json_object(json, NULL, JSON_COMPACT);
     json_text(json, "kind", finding_kind_name((enum finding_kind)finding->kind));
-    json_text(json, "severity", finding_severity_name((enum finding_severity)finding->severity));
-    json_text(json, "confidence", finding_confidence_name((enum finding_confidence)finding->confidence));
+    json_text(json, "severity", finding_severity_name[finding->severity]);
+    json_text(json, "confidence", finding_confidence_name[finding->confidence]);
     finding_title(verdicts, finding, text, sizeof text);
     json_text(json, "title", text);
     finding_detail(verdicts, finding, text, sizeof text);
@@ -136,7 +136,7 @@ static void add_checks(struct json_writer *json, const struct verdicts *verdicts
         struct check check = verdicts_check(verdicts, i, text, sizeof text);
         json_object(json, NULL, JSON_COMPACT);
         json_text(json, "kind", finding_kind_name(check.kind));
-        json_text(json, "state", check_state_name(check.state));
+        json_text(json, "state", check_state_name[check.state]);
         json_u64(json, "looked", check.looked);
         if (text[0] != '\0')
             json_text(json, "text", text);
@@ -150,7 +150,7 @@ static void add_older(struct json_writer *json, const struct older *older) {
     json_u64(json, "bytes", older->bytes);
     json_u64(json, "named_bytes", older->named_bytes);
     json_u64(json, "copies", older->copies);
-    json_text(json, "source", older_source_name(older->source));
+    json_text(json, "source", older_source_name[older->source]);
     json_end(json);
 }
 
@@ -164,11 +164,11 @@ static void add_peak_of_log(struct json_writer *json, const struct report_device
         snprintf(text, sizeof text,
                  "The highest level of %s that the log prints is %s, in line %" PRIu64
                  ". A log does not say what it was made of.",
-                 level_title(levels.shown), format_bytes(track->peak).text,
+                 level_title[levels.shown], format_bytes(track->peak).text,
                  levels_line(report->device, track->peak_event));
     json_object(json, "peak_made_of", JSON_COMPACT);
     json_text(json, "text", text);
-    json_text(json, "phase", peak_phase_name(PEAK_OTHER));
+    json_text(json, "phase", peak_phase_name[PEAK_OTHER]);
     json_array(json, "parts", JSON_COMPACT);
     json_end(json);
     json_null(json, "avoidable");
@@ -203,11 +203,11 @@ static void add_peak_made(struct json_writer *json, const struct report_device *
     add_layers(json, report);
     json_object(json, "peak_made_of", JSON_COMPACT);
     json_text(json, "text", text);
-    json_text(json, "phase", peak_phase_name(made.phase));
+    json_text(json, "phase", peak_phase_name[made.phase]);
     json_array(json, "parts", JSON_COMPACT);
     for (uint32_t i = 0; i < made.n_parts; i++) {
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "category", category_name((enum category)made.part[i].category));
+        json_text(json, "category", category_label[made.part[i].category].name);
         json_u64(json, "bytes", made.part[i].bytes);
         json_share(json, "share", made.part[i].bytes, peak);
         json_end(json);
@@ -236,9 +236,9 @@ void report_json_verdicts(struct json_writer *json, const struct report_device *
     json_end(json);
     json_object(json, "judged", JSON_COMPACT);
     json_u64(json, "steps", verdicts->judged.steps);
-    json_text(json, "steps_from", turns_source_name(verdicts->judged.steps_from));
+    json_text(json, "steps_from", turns_source_name[verdicts->judged.steps_from]);
     json_bool(json, "phases", verdicts->judged.phases);
-    json_text(json, "growth", growth_judged_name(verdicts->judged.growth));
+    json_text(json, "growth", growth_judged_name[verdicts->judged.growth]);
     verdicts_judged_text(verdicts, text, sizeof text);
     json_text(json, "text", text);
     add_checks(json, verdicts);

@@ -46,7 +46,7 @@ static void budget_table(struct sheet *sheet, const struct report_device *report
     for (unsigned part = 0; part < BUDGET_PARTS; part++) {
         if ((budget.known >> part & 1) == 0)
             continue;
-        SHEET_CELLS(sheet, budget_part_title((enum budget_part)part), format_bytes(budget.bytes[part]).text);
+        SHEET_CELLS(sheet, budget_label[part].title, format_bytes(budget.bytes[part]).text);
     }
     sheet_table_end(sheet);
 }
@@ -107,10 +107,10 @@ static void add_figures(struct json_writer *json, const struct report_device *re
 static void add_track(struct json_writer *json, const struct report_device *report,
                       const struct level_track *track, unsigned level) {
     if (track->count == 0) {
-        json_null(json, level_name(level));
+        json_null(json, level_name[level]);
         return;
     }
-    json_object(json, level_name(level), JSON_COMPACT);
+    json_object(json, level_name[level], JSON_COMPACT);
     json_u64(json, "lines", track->count);
     json_u64(json, "first_bytes", track->first);
     json_u64(json, "peak_bytes", track->peak);
@@ -123,7 +123,7 @@ static void add_track(struct json_writer *json, const struct report_device *repo
 static void add_levels(struct json_writer *json, const struct report_device *report,
                        const struct levels *levels) {
     json_object(json, "levels", JSON_LINES);
-    json_text(json, "shown", level_name(levels->shown));
+    json_text(json, "shown", level_name[levels->shown]);
     json_u64(json, "lines", levels->n_lines);
     for (unsigned level = 0; level < LEVEL_KINDS; level++)
         add_track(json, report, &levels->track[level], level);
@@ -150,7 +150,7 @@ static void add_oom_site(struct json_writer *json, const struct report_device *r
 static void add_oom_cause(struct json_writer *json, const struct report_device *report, uint32_t event) {
     struct log_oom_facts facts;
     log_oom_facts_of(&facts, report->device, event);
-    json_text(json, "cause", log_oom_cause_name(facts.cause));
+    json_text(json, "cause", log_oom_cause_name[facts.cause]);
     if (facts.setting == 0) {
         json_null(json, "setting");
         return;
@@ -202,7 +202,7 @@ static void add_budget(struct json_writer *json, const struct report_device *rep
         if ((budget.known >> part & 1) == 0)
             continue;
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "name", budget_part_name((enum budget_part)part));
+        json_text(json, "name", budget_label[part].name);
         json_u64(json, "bytes", budget.bytes[part]);
         json_end(json);
     }

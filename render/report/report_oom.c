@@ -143,7 +143,7 @@ static struct text variable_of(const struct trace *trace) {
 static void advice_tell(struct report_advice *told, const struct oom_advice *advice, const char *unit,
                         const char *noun, struct text variable) {
     struct words words = {told->text, sizeof told->text, 0};
-    told->code = oom_advice_code(advice->kind);
+    told->code = oom_advice_code[advice->kind];
     told->short_bytes = advice->kind == OOM_ADVICE_FITS_FROM ? advice->bytes[2] : 0;
     for (const char *at = sentences[advice->kind]; *at != '\0';) {
         uint32_t plain = (uint32_t)strcspn(at, "{");

@@ -13,7 +13,7 @@ static void figures_json(struct json_writer *json, const struct plan_figures *fi
     json_known_u64(json, "live_peak_bytes_max", figures->reserved_known, figures->live_max);
     json_known_u64(json, "peak_reserved_bytes_min", figures->reserved_known, figures->reserved_min);
     json_known_u64(json, "peak_reserved_bytes_max", figures->reserved_known, figures->reserved_max);
-    json_text(json, "fits", plan_fits_name((enum plan_fits)figures->fits));
+    json_text(json, "fits", plan_fits_name[figures->fits]);
 }
 
 static void share_json(struct json_writer *json, const struct plan *plan, uint32_t n_blocks) {
@@ -32,8 +32,8 @@ static void change_json(struct json_writer *json, struct sheet *sheet, const str
     json_object(json, NULL, JSON_LINES);
     json_text(json, "id", id);
     json_text(json, "title", PLAN_SAID(sheet, plan_words_title, plan, change, change->n_blocks));
-    json_text(json, "cost", plan_cost_name((enum plan_cost)change->cost));
-    json_text(json, "certainty", plan_certainty_name((enum plan_certainty)change->certainty));
+    json_text(json, "cost", plan_cost_name[change->cost]);
+    json_text(json, "certainty", plan_certainty_name[change->certainty]);
     share_json(json, plan, change->n_blocks);
     json_i64(json, "saves_peak_bytes",
              (int64_t)(as->live_max - (own->reserved_known ? own->live_max : own->live_min)));
@@ -65,8 +65,8 @@ static void plans_json(struct json_writer *json, struct sheet *sheet, const stru
         json_object(json, NULL, JSON_LINES);
         set_ids_json(json, plan, set);
         json_text(json, "title", PLAN_SAID(sheet, plan_words_set_title, plan, set));
-        json_text(json, "cost", plan_cost_name((enum plan_cost)set->cost));
-        json_text(json, "certainty", plan_certainty_name((enum plan_certainty)set->certainty));
+        json_text(json, "cost", plan_cost_name[set->cost]);
+        json_text(json, "certainty", plan_certainty_name[set->certainty]);
         share_json(json, plan, set->n_blocks);
         json_u64(json, "retries", set->figures.n_retries);
         if (set->n_calm != 0)
@@ -168,7 +168,7 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     json_end(json);
     budget_json(json, plan);
     json_text(json, "answer", answer[0] != '\0' ? answer : NULL);
-    json_text(json, "fits", plan_fits_name((enum plan_fits)plan->as_recorded.fits));
+    json_text(json, "fits", plan_fits_name[plan->as_recorded.fits]);
     json_object(json, "as_recorded", JSON_LINES);
     figures_json(json, &plan->as_recorded);
     json_end(json);
@@ -244,7 +244,7 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
         const struct plan_change *change = &plan->change[i];
         row_write(sheet, PLAN_SAID(sheet, plan_words_title, plan, change, change->n_blocks),
                   PLAN_SAID(sheet, plan_words_cost, plan, (enum plan_cost)change->cost, change->n_blocks),
-                  &change->figures, plan_certainty_name((enum plan_certainty)change->certainty));
+                  &change->figures, plan_certainty_name[change->certainty]);
     }
     sheet_table_end(sheet);
 }

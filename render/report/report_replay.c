@@ -16,7 +16,7 @@ void report_replay_json(struct json_writer *json, const struct replay *replay) {
     json_u64(json, "blocks", replay->blocks);
     json_u64(json, "blocks_exact", replay->blocks_exact);
     json_u64(json, "reserved_max_error_bytes", replay->reserved_max_error_bytes);
-    json_text(json, "grade", replay_grade_text(replay->grade));
+    json_text(json, "grade", replay_grade_text[replay->grade]);
     json_text(json, "reason", replay->reason);
     json_end(json);
 }

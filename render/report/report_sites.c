@@ -201,7 +201,7 @@ struct group_name report_group_name(const struct report_device *report, const st
 }
 
 void report_groups_table(struct sheet *sheet, const struct report_device *report) {
-    const char *thing = words_capital(sheet, compare_by_thing(report->options->group));
+    const char *thing = words_capital(sheet, compare_by_thing[report->options->group]);
     const char *headings[] = {"Bytes", "Share", "Count", thing, "Largest call site", NULL};
     sheet_table(sheet, headings, "rrrll");
     for (uint32_t i = 0; i < report->n_shown; i++) {

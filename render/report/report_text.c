@@ -127,7 +127,7 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
     enum compare_by by = report->options->group;
     const char *thing = categories && by <= COMPARE_BY_STACK ? "category"
                         : by == COMPARE_BY_MODULE ? "part" /* a layer, or what lies outside of the layers */
-                                                  : compare_by_thing(by);
+                                                  : compare_by_thing[by];
     sheet_heading(sheet, 3, "At the peak");
     if (report->n_groups == 0) {
         sheet_say(sheet, report->timeline.peak_bytes != 0

@@ -25,11 +25,10 @@ static const char *title_of(struct sheet *sheet, const struct verdicts *verdicts
 static const char *weight_of(struct sheet *sheet, const struct finding *finding) {
     if (finding->severity == SEVERITY_INFO)
         return "note";
-    const char *severity = finding_severity_name((enum finding_severity)finding->severity);
+    const char *severity = finding_severity_name[finding->severity];
     if (finding->confidence == CONFIDENCE_CERTAIN)
         return severity;
-    return sheet_format(sheet, "%s, %s", severity,
-                        finding_confidence_name((enum finding_confidence)finding->confidence));
+    return sheet_format(sheet, "%s, %s", severity, finding_confidence_name[finding->confidence]);
 }
 
 static enum sheet_urgency urgency_of(const struct finding *finding) {
@@ -122,7 +121,7 @@ static const char *span_name(struct sheet *sheet, const struct report_device *re
     if (span->kind == SPAN_STEP)
         return sheet_format(sheet, "%s %" PRId64, turns_unit(turns), turns_number(turns, span->step));
     if (span->kind != SPAN_ANNOTATION)
-        return span_kind_name((enum span_kind)span->kind);
+        return span_kind_name[span->kind];
     struct text name = trace_text(report->trace, span->name);
     return sheet_name(sheet, name.at, name.nbytes);
 }
@@ -220,7 +219,7 @@ static const char *reasons_of(struct sheet *sheet, const struct report_device *r
     for (uint32_t r = 0; r < REASON_COUNT; r++)
         if (report->reason_at_peak[r] != 0)
             text = sheet_format(sheet, "%s%s%s", text, text[0] != '\0' ? ", " : "",
-                                category_reason_title((enum category_reason)r));
+                                category_reason_label[r].title);
     return text;
 }
 
@@ -250,8 +249,8 @@ void report_categories(struct sheet *sheet, const struct report_device *report) 
         const char *reasons = order[i] == CATEGORY_OTHER ? reasons_of(sheet, report) : "";
         SHEET_CELLS(sheet, format_bytes_in(sum->bytes, unit).text, format_share(sum->bytes, peak).text,
                     format_count(sum->count).text);
-        sheet_cell(sheet, "%s%s%s%s", category_title((enum category)order[i]), reasons[0] != '\0' ? ": " : "",
-                   reasons, older_of(sheet, sum, order[i] != CATEGORY_OTHER));
+        sheet_cell(sheet, "%s%s%s%s", category_label[order[i]].title, reasons[0] != '\0' ? ": " : "", reasons,
+                   older_of(sheet, sum, order[i] != CATEGORY_OTHER));
     }
     sheet_table_end(sheet);
 }

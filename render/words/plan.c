@@ -157,7 +157,7 @@ static void several_say(struct words *words, const struct plan_set *set) {
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set) {
     words_say(words,
               set == plan->plans ? "The least change that serves it (" : "Fewer changes, dearer ones (");
-    words_say(words, plan_certainty_name((enum plan_certainty)set->certainty));
+    words_say(words, plan_certainty_name[set->certainty]);
     words_say(words, "): ");
     if (set->n_changes == 1)
         plan_words_change(words, plan, &plan->change[set->change[0]], set->n_blocks);

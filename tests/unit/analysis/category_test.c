@@ -121,9 +121,9 @@ static void test_a_recording_that_ends_in_forward(void **state) {
 static void test_names(void **state) {
     (void)state;
     for (enum category_reason i = REASON_NONE; i < REASON_COUNT; i++)
-        assert_true(category_reason_name(i)[0] != '\0' && category_reason_title(i)[0] != '\0');
+        assert_true(category_reason_label[i].name[0] != '\0' && category_reason_label[i].title[0] != '\0');
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
-        const char *name = category_name((enum category)i);
+        const char *name = category_label[i].name;
         assert_int_equal(category_by_name((const uint8_t *)name, (uint32_t)strlen(name)), i);
     }
     assert_int_equal(category_by_name((const uint8_t *)"", 0), CATEGORY_COUNT);

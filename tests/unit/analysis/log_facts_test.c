@@ -143,7 +143,7 @@ static void test_why_memory_ran_out(void **state) {
         struct device_trace device = device_of(n);
         log_oom_facts_of(&facts, &device, 7);
         if (facts.cause != cases[i].cause)
-            fail_msg("case %d: %s", (int)i, log_oom_cause_name(facts.cause));
+            fail_msg("case %d: %s", (int)i, log_oom_cause_name[facts.cause]);
         /* The setting helps against pieces only. */
         assert_int_equal(facts.setting, facts.cause == LOG_OOM_NOT_CONTIGUOUS ? 9 : 0);
     }
@@ -162,10 +162,9 @@ static void test_budget(void **state) {
     budget_of(&budget, &device);
     assert_int_equal(budget.known, 1u << BUDGET_WEIGHTS | 1u << BUDGET_KV_CACHE);
     assert_int_equal(budget.bytes[BUDGET_WEIGHTS], 14 * GIB);
-    assert_string_equal(budget_part_name(BUDGET_KV_CACHE), "kv_cache");
+    assert_string_equal(budget_label[BUDGET_KV_CACHE].name, "kv_cache");
     for (uint32_t part = 0; part < BUDGET_PARTS; part++)
-        assert_true(budget_part_name((enum budget_part)part) != NULL &&
-                    budget_part_title((enum budget_part)part) != NULL);
+        assert_true(budget_label[part].name != NULL && budget_label[part].title != NULL);
     device = device_of(0);
     budget_of(&budget, &device);
     assert_int_equal(budget.known, 0);

@@ -71,7 +71,7 @@ static void test_without_segments_nothing_is_replayed(void **state) {
     recording_allocation(recording, 1, STAYS, 512, 0);
     recording_settle(recording, 2);
     assert_true(replay_run(&replay, &recording->trace, &recording->device, NULL, &recording->arena));
-    assert_string_equal(replay_grade_text(replay.grade), "refused");
+    assert_string_equal(replay_grade_text[replay.grade], "refused");
     assert_non_null(replay.reason);
     assert_null(replay.extra);
     recording_close(recording);
