@@ -153,7 +153,7 @@ async function changeView(page, wanted = {}) {
     const reason = (wanted.search && searchOf(page).error) || (wanted.filter && kept.error);
     if (reason) readHash(page, back);
     await drawn(page);
-    if (reason) throw new RangeError(`The view's words are wrong: ${reason}.`);
+    if (reason) throw new RangeError(reason.endsWith(".") ? reason : `The view's words are wrong: ${reason}.`);
     return currentView(page);
 }
 
