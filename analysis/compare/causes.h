@@ -32,10 +32,9 @@ struct cause {
         /* SIZE: bytes of one allocation; OFTEN: allocations per step, or in the run; OLDER: allocations; KEPT:
          * events that an allocation lives (geometric mean) */
         to;
-    bool
-        freed_here; /* NEW, GONE, OLDER, SIZE: the site is where the memory was freed, not where it was made */
-    bool per_step;  /* OFTEN: both recordings have steps */
-    bool mean;      /* SIZE: the mean of several sizes */
+    bool freed_here;        /* NEW, GONE, OLDER, SIZE: the site freed the memory; who made it is not known */
+    bool per_step;          /* OFTEN: both recordings have steps */
+    bool mean;              /* SIZE: the mean of several sizes */
     uint8_t dies_a, dies_b; /* KEPT: enum cause_death, the place where most of its allocations end */
     uint8_t phase;          /* PHASE: enum run_side; ELSEWHERE: enum span_kind */
     /* ELSEWHERE: SIZE, DTYPE or OFTEN if that is the first cause in the phase (then `from`, `to` and sites are
