@@ -57,6 +57,7 @@ describe("Firefox", { skip }, () => {
             browser: "firefox",
             executablePath: firefox,
             headless: true,
+            timeout: 120000, // its start took more than the usual 30 s beside the sanitizers' tests
             extraPrefsFirefox: { "browser.download.folderList": 2, "browser.download.dir": folder, "browser.download.useDownloadDir": true },
         });
         page = await browser.newPage();
