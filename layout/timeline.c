@@ -11,21 +11,17 @@ enum { PEAK_BLOCK = 64 };
 /* Microseconds stay below this (two years), so that positions in 1/65536 us fit 64 bits. */
 static const int64_t MAX_US = INT64_C(1) << 46;
 
-/* Changes first, then their running sum, in one array. */
-static void live_sum(struct timeline *timeline, const uint64_t *keep) {
+/* What the allocations [from, to) change at each moment. */
+static void live_change(struct timeline *timeline, const uint64_t *keep, uint32_t from, uint32_t to) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint64_t *live = timeline->live;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = from; i < to; i++) {
         if (allocations->birth[i] >= timeline->n_moments || !filter_keeps(keep, i))
             continue;
         live[allocations->birth[i]] += allocations->size[i];
         if (allocations->death[i] < timeline->n_moments)
             live[allocations->death[i]] -= allocations->size[i];
     }
-    for (uint32_t m = 1; m < timeline->n_moments; m++)
-        live[m] += live[m - 1];
-    timeline->start_bytes = live[0];
-    timeline->end_bytes = live[timeline->n_moments - 1];
 }
 
 static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
@@ -49,17 +45,27 @@ static uint64_t least_scan(const uint64_t *bytes, uint32_t from, uint32_t to) {
     return least[0];
 }
 
-/* A function of its own, because a browser starts with slow code and switches to fast code when a function is
- * called again. */
+/* Sums up the changes of a block, and notes its peak. A function of its own, because a browser starts with slow code and
+ * switches to fast code when a function is called again. */
 __attribute__((noinline)) static void block_build(struct timeline *timeline, uint32_t block) {
-    uint32_t from = block * PEAK_BLOCK;
+    uint64_t *live = timeline->live;
+    uint32_t from = block * PEAK_BLOCK, peak = from;
     uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;
-    timeline->block_peak[block] = peak_scan(timeline->live, from, to);
-    timeline->block_bytes[block] = timeline->live[timeline->block_peak[block]];
-    timeline->block_least[block] = least_scan(timeline->live, from, to);
+    uint64_t now = live[from] += from != 0 ? live[from - 1] : 0, most = now, least = now;
+    for (uint32_t m = from + 1; m < to; m++) {
+        live[m] = now += live[m];
+        peak = now > most ? m : peak;
+        most = now > most ? now : most;
+        least = now < least ? now : least;
+    }
+    timeline->block_peak[block] = peak;
+    timeline->block_bytes[block] = most;
+    timeline->block_least[block] = least;
 }
 
 static void peak_find(struct timeline *timeline, const uint64_t *keep) {
+    timeline->start_bytes = timeline->live[0];
+    timeline->end_bytes = timeline->live[timeline->n_moments - 1];
     timeline->peak_moment = timeline_peak_in(timeline, 0, timeline->n_moments);
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
     const struct allocations *allocations = &timeline->device->allocations;
@@ -74,28 +80,28 @@ static uint32_t part_begin(uint32_t count, uint32_t part, uint32_t parts) {
     return (uint32_t)((uint64_t)count * part / parts);
 }
 
-/* Clears the array part by part, then sums, then finds the peaks of blocks, part by part, and the highest. Clearing
- * takes longest, because it touches the memory for the first time. */
+/* Clears the array part by part, then notes what changes at each moment, and sums it up, and finds the highest peak.
+ * Clearing takes longest, because it touches the memory for the first time. */
 static __attribute__((noinline)) bool live_step(struct timeline *timeline, const uint64_t *keep,
                                                 uint32_t step, struct arena *arena) {
-    enum { CLEARED = 4, PEAKS = TIMELINE_LIVE_STEPS - CLEARED - 1 };
-    const uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1, peak = step - CLEARED - 1;
-    if (step == 0)
-        timeline->live = arena_column(arena, timeline->n_moments, sizeof *timeline->live);
-    if (timeline->live == NULL ||
-        (step == CLEARED &&
-         !ARENA_COLUMNS(arena, n_blocks, timeline->block_peak, timeline->block_bytes, timeline->block_least)))
+    enum { CLEARED = 4, CHANGED = 2, SUMMED = TIMELINE_LIVE_STEPS - CLEARED - CHANGED };
+    const uint32_t n = timeline->n_moments, n_blocks = (n - 1) / PEAK_BLOCK + 1,
+                   count = timeline->device->allocations.count;
+    if (step == 0 && (!ARENA_COLUMNS(arena, n_blocks, timeline->block_peak, timeline->block_bytes,
+                                     timeline->block_least) ||
+                      !ARENA_COLUMNS(arena, n, timeline->live)))
         return false;
     if (step < CLEARED) {
-        uint32_t from = part_begin(timeline->n_moments, step, CLEARED);
-        bytes_zero(timeline->live + from,
-                   (part_begin(timeline->n_moments, step + 1, CLEARED) - from) * sizeof *timeline->live);
-    } else if (step == CLEARED) {
-        live_sum(timeline, keep);
+        uint32_t from = part_begin(n, step, CLEARED), to = part_begin(n, step + 1, CLEARED);
+        bytes_zero(timeline->live + from, (to - from) * sizeof *timeline->live);
+    } else if (step < CLEARED + CHANGED) {
+        uint32_t part = step - CLEARED;
+        live_change(timeline, keep, part_begin(count, part, CHANGED), part_begin(count, part + 1, CHANGED));
     } else {
-        for (uint32_t b = part_begin(n_blocks, peak, PEAKS); b < part_begin(n_blocks, peak + 1, PEAKS); b++)
-            block_build(timeline, b);
-        if (peak + 1 == PEAKS)
+        uint32_t part = step - CLEARED - CHANGED, to = part_begin(n_blocks, part + 1, SUMMED);
+        for (uint32_t block = part_begin(n_blocks, part, SUMMED); block < to; block++)
+            block_build(timeline, block);
+        if (to == n_blocks)
             peak_find(timeline, keep);
     }
     return true;
@@ -216,7 +222,8 @@ uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment) 
 
 /* The fewest bytes alive at a moment in [from, to). */
 static uint64_t live_least(const struct timeline *timeline, uint32_t from, uint32_t to) {
-    uint32_t first = from / PEAK_BLOCK + 1, last = to / PEAK_BLOCK; /* whole blocks: [first, last) */
+    /* whole blocks: [first, last) */
+    uint32_t first = from / PEAK_BLOCK + (from % PEAK_BLOCK != 0), last = to / PEAK_BLOCK;
     if (first >= last)
         return least_scan(timeline->live, from, to);
     uint64_t head = least_scan(timeline->live, from, first * PEAK_BLOCK);
@@ -250,7 +257,7 @@ static int64_t us_since(int64_t us, int64_t first) {
 static bool times_rise(const struct device_trace *device) {
     const int64_t *us = device->time_us;
     bool rise = (uint64_t)us[device->n_events - 1] - (uint64_t)us[0] <= (uint64_t)MAX_US;
-    for (uint32_t i = 1; i < device->n_events; i++)
+    for (uint32_t i = 1; !device->times_rise && i < device->n_events; i++)
         rise &= us[i] >= us[i - 1];
     return rise;
 }
@@ -268,8 +275,8 @@ static const int64_t *times_raise(const struct device_trace *device, struct aren
 }
 
 static int64_t times_latest(const struct device_trace *device) {
-    int64_t latest = device->time_us[0];
-    for (uint32_t i = 0; i < device->n_events; i++)
+    int64_t latest = device->time_us[device->times_rise ? device->n_events - 1 : 0];
+    for (uint32_t i = 0; !device->times_rise && i < device->n_events; i++)
         latest = device->time_us[i] > latest ? device->time_us[i] : latest;
     return latest;
 }

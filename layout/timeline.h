@@ -74,7 +74,7 @@ static inline uint32_t timeline_allocation_at(const struct timeline *timeline, u
 }
 
 /* The time of a device's first event, and the beginning and end of what is drawn, relative to it; zeros: its events
- * have no times. O(events). */
+ * have no times. O(events), or O(1) if they are known to rise. */
 struct run_us {
     int64_t first, from, to;
 };
@@ -93,7 +93,7 @@ bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, 
 
 /* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step
  * 0 again. */
-enum { TIMELINE_LIVE_STEPS = 8, TIMELINE_STEPS = TIMELINE_LIVE_STEPS + 5 };
+enum { TIMELINE_LIVE_STEPS = 9, TIMELINE_STEPS = TIMELINE_LIVE_STEPS + 5 };
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena);
 

@@ -258,7 +258,7 @@ static void stacks_open(struct reader *reader) {
 static void stacks_read(struct reader *reader) {
     struct stack_table *stacks = &reader->trace->stacks;
     for (uint32_t i = reader->part.from + 1; reader->error == PAYLOAD_OK && i <= reader->part.to; i++) {
-        uint64_t code = column_next(&reader->column[0]), frame = column_next(&reader->column[1]);
+        uint64_t code = column_row(&reader->column[0], i - 1), frame = column_row(&reader->column[1], i - 1);
         if (code >= i || frame >= reader->limit[OF_FRAMES])
             reader_fail(reader, PAYLOAD_BAD_VALUE);
         else if (!stack_table_add(stacks, &reader->trace->arena, i - 1 - (uint32_t)code, (uint32_t)frame))
@@ -360,10 +360,14 @@ static void times_read(struct reader *reader) {
         return;
     if (reader->part.from == 0)
         at = (uint64_t)reader->rows[reader->device].first_us;
+    bool rise = reader->part.from == 0 || device->times_rise;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
+        int64_t before = (int64_t)at;
         at += unzigzag(column_next(&reader->column[reader->class[i]]));
         device->time_us[i] = (int64_t)at;
+        rise &= (int64_t)at >= before;
     }
+    device->times_rise = rise;
     reader->part.carried = at;
     if (reader->part.to == device->n_events)
         ARENA_DROP(&reader->trace->arena, reader->class);

@@ -8,7 +8,7 @@ void allocations_read_births(struct reader *reader) {
     uint64_t birth = reader->part.carried;
     bool ok = true;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t step = column_next(column);
+        uint64_t step = column_row(column, i);
         birth += step;
         ok &= step <= n_events && birth <= n_events && (i < allocations->preexisting) == (birth == 0);
         if (!ok)
@@ -25,7 +25,7 @@ void allocations_read_stack_places(struct reader *reader) {
     uint32_t n_stacks = reader->choice.n_stacks;
     bool ok = true;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t place = column_next(&reader->column[1]);
+        uint64_t place = column_row(&reader->column[1], i);
         ok &= place < n_stacks;
         allocations->stack[i] = ok ? (uint32_t)place : 0;
     }
@@ -38,7 +38,7 @@ static bool older_deaths_read(struct reader *reader, uint32_t from, uint32_t to)
     uint64_t before = from == 0 ? (uint64_t)reader_device(reader)->n_events + 1 : reader->part.carried;
     bool ok = true;
     for (uint32_t i = from; i < to; i++) {
-        uint64_t fall = column_next(&reader->column[2]);
+        uint64_t fall = column_row(&reader->column[2], i);
         ok &= fall <= before;
         before = ok ? before - fall : 0;
         allocations->death[i] = (uint32_t)before;
@@ -55,7 +55,7 @@ void allocations_read_deaths(struct reader *reader) {
     uint64_t end = (uint64_t)reader_device(reader)->n_events + 1;
     bool ok = from >= older || older_deaths_read(reader, from, older);
     for (uint32_t i = from < older ? older : from; i < to; i++) {
-        uint64_t lifetime = last[allocations->stack[i]] + unzigzag(column_next(&reader->column[2]));
+        uint64_t lifetime = last[allocations->stack[i]] + unzigzag(column_row(&reader->column[2], i));
         uint64_t birth = allocations->birth[i];
         ok &= lifetime <= end - birth + 1;
         lifetime = ok ? lifetime : 0;
@@ -69,7 +69,7 @@ void allocations_read_waits(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t wait = column_next(&reader->column[3]);
+        uint64_t wait = column_row(&reader->column[3], i);
         ok &= wait <= allocations->death[i] - allocations->birth[i];
         allocations->request[i] = ok ? allocations->death[i] - (uint32_t)wait : 0;
     }
@@ -82,7 +82,7 @@ void allocations_read_sizes(struct reader *reader) {
     uint32_t n_sizes = reader->choice.n_sizes;
     bool ok = true;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t place = column_next(&reader->column[4]);
+        uint64_t place = column_row(&reader->column[4], i);
         ok &= place < n_sizes;
         allocations->size[i] = ok ? sizes[place] : 0;
     }
@@ -93,7 +93,7 @@ void allocations_read_contexts(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t context = column_next(&reader->column[5]);
+        uint64_t context = column_row(&reader->column[5], i);
         ok &= context < reader->limit[OF_CONTEXTS];
         allocations->context[i] = (uint32_t)context;
     }
@@ -104,7 +104,7 @@ void allocations_read_places(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t stream = column_next(&reader->column[6]), pool = column_next(&reader->column[7]);
+        uint64_t stream = column_row(&reader->column[6], i), pool = column_row(&reader->column[7], i);
         ok &= stream < reader->limit[OF_STREAMS] && pool < reader->limit[OF_POOLS];
         allocations->stream[i] = (uint16_t)stream;
         allocations->pool[i] = (uint16_t)pool;
@@ -118,7 +118,7 @@ void allocations_read_flags(struct reader *reader) {
     const uint32_t *stacks = reader->choice.stacks;
     bool ok = true;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t flags = column_next(&reader->column[8]);
+        uint64_t flags = column_row(&reader->column[8], i);
         ok &= flags <= ALL_ALLOCATION_FLAGS;
         allocations->flags[i] = (uint8_t)flags;
         allocations->stack[i] = stacks[allocations->stack[i]];
@@ -184,7 +184,7 @@ void addresses_read(struct reader *reader) {
     if (addresses_section(reader) == NULL)
         return;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t back = column_next(&reader->column[0]);
+        uint64_t back = column_row(&reader->column[0], i);
         ok &= back <= i;
         uint64_t address = ok && back != 0 ? allocations->address[i - back] : 0;
         if (back == 0) {
@@ -222,7 +222,7 @@ void merged_read(struct reader *reader) {
     if (allocations->merged == NULL)
         return;
     for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
-        uint64_t more = column_next(&reader->column[0]);
+        uint64_t more = column_row(&reader->column[0], i);
         ok &= more < UINT32_MAX;
         allocations->merged[i] = (uint32_t)(more + 1);
     }

@@ -60,6 +60,13 @@ static inline uint64_t column_next(struct column *column) {
     return column->block[column->next++];
 }
 
+/* The same, for a column with a value for every row, read from row 0 on. The compiler need not reload where it is. */
+static inline uint64_t column_row(struct column *column, uint32_t row) {
+    if (row % COLUMN_BLOCK == 0)
+        column_fill(column);
+    return column->block[row % COLUMN_BLOCK];
+}
+
 const struct payload_section *section_find(const struct payload *payload, uint16_t type, uint32_t device);
 
 bool section_open(struct reader *reader, const struct payload_section *section, uint32_t n,

@@ -267,6 +267,7 @@ struct device_trace {
     uint32_t n_events;
     struct allocations allocations;
     int64_t *time_us; /* n_events microseconds since the Unix epoch, or NULL: the file has no times */
+    bool times_rise;  /* no time is earlier than the one before it; false: not known */
 
     uint32_t n_segment_events, n_ooms, n_oom_places, n_snapshots, n_segments, n_blocks, n_streams, n_pools,
         n_notes;

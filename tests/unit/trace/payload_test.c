@@ -80,24 +80,31 @@ static void fill_many_allocations(struct trace *trace, struct device_trace *devi
     device->pools = trace->devices[0].pools;
 }
 
-/* Columns of more than one piece. */
-static void test_round_trip_of_large_columns(void **state) {
+/* Columns of more than one piece. Times fall often, never, or once, where the reader begins another part. */
+static void large_columns_round_trip(uint32_t jitter, uint32_t falls_at) {
     enum { MANY = 3 * PAYLOAD_PIECE_NBYTES / 2 };
     struct trace trace, again;
-    (void)state;
     fill(&trace, 11);
     struct device_trace *device = &trace.devices[1];
     device->n_events = MANY;
     device->time_us = rows_of(&trace, MANY, sizeof *device->time_us);
     for (uint32_t i = 0; i < MANY; i++)
-        device->time_us[i] = (int64_t)i * 500 - (int64_t)below(1000);
+        device->time_us[i] = (int64_t)i * 500 - (int64_t)below(jitter) - (i == falls_at ? 501 : 0);
     fill_many_allocations(&trace, device, 600000);
     struct bytes bytes = pack(&trace);
     assert_int_equal(read_bytes(&again, bytes.at, bytes.nbytes), PAYLOAD_OK);
     assert_same(&trace, &again);
+    assert_int_equal(again.devices[1].times_rise, jitter == 1 && falls_at == 0);
     trace_release(&trace);
     trace_release(&again);
     free(bytes.at);
+}
+
+static void test_round_trip_of_large_columns(void **state) {
+    (void)state;
+    large_columns_round_trip(1000, 0);
+    large_columns_round_trip(1, 0);
+    large_columns_round_trip(1, 1 << 18);
 }
 
 /* ---- the packer refuses what the reader would refuse ---- */
