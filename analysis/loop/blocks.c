@@ -14,7 +14,7 @@ struct region {
     const uint64_t *key;
 };
 
-struct searching {
+struct blocks_search {
     const struct timeline *timeline;
     const struct phase_runs *runs;
     const uint8_t *category;
@@ -22,6 +22,7 @@ struct searching {
     const struct allocations *allocations;
     struct arena *arena;
     struct blocks *blocks;
+    uint32_t next;   /* forward */
     uint32_t *plain; /* [stacks] the same number for stacks that differ by their lines alone */
     /* About the current forward: */
     uint32_t n;
@@ -45,7 +46,7 @@ static uint64_t hash_text(uint64_t hash, struct text text) {
 }
 
 /* Numbers the stacks of equal hashes, because small keys take a sort of allocations fewer passes. */
-static void plain_number(struct searching *searching, struct sort_row *rows, struct sort_row *spare,
+static void plain_number(struct blocks_search *searching, struct sort_row *rows, struct sort_row *spare,
                          uint32_t n) {
     sort_rows(rows, spare, n);
     for (uint32_t i = 0, number = 0; i < n; i++) {
@@ -54,7 +55,7 @@ static void plain_number(struct searching *searching, struct sort_row *rows, str
     }
 }
 
-static bool plain_fill(struct searching *searching) {
+static bool plain_fill(struct blocks_search *searching) {
     const struct trace *trace = searching->trace;
     uint32_t n = trace->stacks.count;
     uint64_t *of_frame = arena_column(searching->arena, trace->frames.count, sizeof *of_frame);
@@ -78,14 +79,14 @@ static bool plain_fill(struct searching *searching) {
 
 /* ---- periods ---- */
 
-static void vote(struct searching *searching, uint32_t distance, uint64_t weight, uint32_t *n_voted) {
+static void vote(struct blocks_search *searching, uint32_t distance, uint64_t weight, uint32_t *n_voted) {
     if (searching->voted[distance] == 0)
         searching->voted[distance] = ++*n_voted;
     searching->votes[distance] += weight;
 }
 
 /* The occurrences of one key, rows [from, to), vote for their distances. */
-static void key_votes(struct searching *searching, uint32_t from, uint32_t to, uint32_t *n_voted) {
+static void key_votes(struct blocks_search *searching, uint32_t from, uint32_t to, uint32_t *n_voted) {
     static const uint32_t further[] = {2, 3, 4, 6, 8};
     const struct sort_row *rows = searching->rows;
     for (uint32_t i = from; i + 1 < to; i++) {
@@ -99,7 +100,7 @@ static void key_votes(struct searching *searching, uint32_t from, uint32_t to, u
 }
 
 /* Chooses the distances with the most votes, of equal ones the earliest. Returns how many. */
-static uint32_t periods_choose(const struct searching *searching, uint32_t period[PERIODS]) {
+static uint32_t periods_choose(const struct blocks_search *searching, uint32_t period[PERIODS]) {
     uint32_t count = 0;
     for (uint32_t distance = 1; distance < searching->n; distance++) {
         uint32_t at = count;
@@ -123,7 +124,7 @@ static uint32_t periods_choose(const struct searching *searching, uint32_t perio
 }
 
 /* In `rows` the occurrences of each key are adjacent, and keys are in the order of their first one. */
-static uint32_t periods_find(struct searching *searching, const uint64_t *key, uint32_t period[PERIODS]) {
+static uint32_t periods_find(struct blocks_search *searching, const uint64_t *key, uint32_t period[PERIODS]) {
     uint32_t n = searching->n, n_voted = 0;
     struct sort_row *rows = searching->rows;
     bytes_zero(searching->votes, n * sizeof *searching->votes);
@@ -149,8 +150,8 @@ static bool is_better(uint64_t bytes, uint32_t period, const struct region *best
     return own * 10 > old * 11 || (own * 20 > old * 19 && period < best->period);
 }
 
-static void region_weigh(const struct searching *searching, const uint64_t *key, uint32_t from, uint32_t end,
-                         uint32_t period, struct region *best) {
+static void region_weigh(const struct blocks_search *searching, const uint64_t *key, uint32_t from,
+                         uint32_t end, uint32_t period, struct region *best) {
     uint64_t bytes = 0;
     for (uint32_t i = from; i < end; i++)
         bytes += searching->bytes[i];
@@ -158,7 +159,7 @@ static void region_weigh(const struct searching *searching, const uint64_t *key,
         *best = (struct region){from, end, period, bytes, key};
 }
 
-static void regions_weigh(const struct searching *searching, const uint64_t *key, uint32_t period,
+static void regions_weigh(const struct blocks_search *searching, const uint64_t *key, uint32_t period,
                           struct region *best) {
     uint32_t n = searching->n, run = 0;
     for (uint32_t i = 0; i + period <= n; i++) {
@@ -172,7 +173,7 @@ static void regions_weigh(const struct searching *searching, const uint64_t *key
     }
 }
 
-static void regions_find(struct searching *searching, const uint64_t *key, struct region *best) {
+static void regions_find(struct blocks_search *searching, const uint64_t *key, struct region *best) {
     uint32_t period[PERIODS], count = periods_find(searching, key, period);
     for (uint32_t i = 0; i < count; i++)
         if (period[i] >= 2)
@@ -187,7 +188,7 @@ struct frames {
     uint32_t frame[PYTHON_FRAMES_MOST];
 };
 
-static void frames_read(struct frames *frames, const struct searching *searching, uint32_t stack) {
+static void frames_read(struct frames *frames, const struct blocks_search *searching, uint32_t stack) {
     const struct stack_table *stacks = &searching->trace->stacks;
     const uint32_t *bits = searching->runs->frame_bits;
     uint32_t n = 0;
@@ -210,7 +211,7 @@ static uint32_t frames_shared(const struct frames *a, const struct frames *b) {
 }
 
 /* Are both stacks in the same function at this depth, `b` on an earlier line? */
-static bool line_falls(const struct searching *searching, const struct frames *a, const struct frames *b,
+static bool line_falls(const struct blocks_search *searching, const struct frames *a, const struct frames *b,
                        uint32_t at) {
     const struct trace *trace = searching->trace;
     if (at >= a->count || at >= b->count)
@@ -220,12 +221,12 @@ static bool line_falls(const struct searching *searching, const struct frames *a
            y->line < x->line;
 }
 
-static uint32_t stack_at(const struct searching *searching, const struct forward *forward, uint32_t at) {
+static uint32_t stack_at(const struct blocks_search *searching, const struct forward *forward, uint32_t at) {
     return searching->allocations->stack[forward->first + at];
 }
 
 /* Offset of the first block's begin in its region. */
-static uint32_t rotation_find(const struct searching *searching, const struct forward *forward,
+static uint32_t rotation_find(const struct blocks_search *searching, const struct forward *forward,
                               const struct region *region) {
     struct frames one, two, *before = &one, *own = &two;
     uint32_t best = 0, best_shared = UINT32_MAX;
@@ -249,7 +250,7 @@ static uint32_t rotation_find(const struct searching *searching, const struct fo
 
 /* ---- blocks ---- */
 
-static void span_add(struct searching *searching, struct forward *forward, uint32_t from, uint32_t end,
+static void span_add(struct blocks_search *searching, struct forward *forward, uint32_t from, uint32_t end,
                      bool *failed) {
     struct blocks *blocks = searching->blocks;
     if (*failed ||
@@ -276,7 +277,7 @@ static uint32_t earlier_find(const struct region *region, uint32_t first) {
 }
 
 /* The end after the last key's last occurrence near the expected end of the last block; 0: there is none. */
-static uint32_t last_end(const struct searching *searching, const struct region *region, uint32_t first,
+static uint32_t last_end(const struct blocks_search *searching, const struct region *region, uint32_t first,
                          uint32_t last) {
     uint64_t key = region->key[first + region->period - 1];
     uint32_t end = 0;
@@ -286,7 +287,8 @@ static uint32_t last_end(const struct searching *searching, const struct region 
     return end;
 }
 
-static bool spans_make(struct searching *searching, struct forward *forward, const struct region *region) {
+static bool spans_make(struct blocks_search *searching, struct forward *forward,
+                       const struct region *region) {
     bool failed = false, ends = forward->run + 1 == searching->runs->count;
     uint32_t p = region->period, first = region->from + rotation_find(searching, forward, region);
     uint32_t earlier = earlier_find(region, first), last = first;
@@ -304,7 +306,7 @@ static bool spans_make(struct searching *searching, struct forward *forward, con
     return !failed;
 }
 
-static uint32_t site_find(const struct searching *searching, const struct block_span *span) {
+static uint32_t site_find(const struct blocks_search *searching, const struct block_span *span) {
     struct frames shared, own;
     uint32_t innermost = 0;
     frames_read(&shared, searching, searching->allocations->stack[span->first]);
@@ -324,7 +326,7 @@ static uint32_t site_find(const struct searching *searching, const struct block_
 }
 
 /* Sums up the forward's activations in blocks; a single block counts as none. */
-static void forward_settle(struct searching *searching, struct forward *forward) {
+static void forward_settle(struct blocks_search *searching, struct forward *forward) {
     const struct block_span *span = &searching->blocks->span[forward->first_block];
     if (forward->n_blocks < 2) {
         searching->blocks->n_spans -= forward->n_blocks;
@@ -336,14 +338,14 @@ static void forward_settle(struct searching *searching, struct forward *forward)
     forward->site = site_find(searching, &span[0]);
 }
 
-static bool columns_make(struct searching *searching, uint32_t n) {
+static bool columns_make(struct blocks_search *searching, uint32_t n) {
     struct arena *arena = searching->arena;
     return ARENA_COLUMNS(arena, n, searching->key, searching->plain_key, searching->bytes,
                          searching->last_key, searching->last_bytes, searching->votes, searching->voted,
                          searching->ahead, searching->rows, searching->spare);
 }
 
-static void columns_fill(struct searching *searching, struct forward *forward) {
+static void columns_fill(struct blocks_search *searching, struct forward *forward) {
     searching->n = forward->end - forward->first;
     for (uint32_t i = 0; i < searching->n; i++) {
         uint32_t allocation = forward->first + i, stack = searching->allocations->stack[allocation];
@@ -356,7 +358,7 @@ static void columns_fill(struct searching *searching, struct forward *forward) {
 }
 
 /* Is the forward like the previous one? Then it has the same best region. */
-static bool is_like_last(const struct searching *searching) {
+static bool is_like_last(const struct blocks_search *searching) {
     uint64_t differs = searching->n ^ searching->last_n;
     for (uint32_t i = 0; differs == 0 && i < searching->n; i++)
         differs =
@@ -364,7 +366,7 @@ static bool is_like_last(const struct searching *searching) {
     return differs == 0;
 }
 
-static void columns_swap(struct searching *searching) {
+static void columns_swap(struct blocks_search *searching) {
     uint64_t *key = searching->last_key, *bytes = searching->last_bytes;
     searching->last_key = searching->key;
     searching->last_bytes = searching->bytes;
@@ -373,7 +375,7 @@ static void columns_swap(struct searching *searching) {
     searching->bytes = bytes;
 }
 
-static struct region region_choose(struct searching *searching, uint64_t forward_bytes) {
+static struct region region_choose(struct blocks_search *searching, uint64_t forward_bytes) {
     struct region best = {0};
     regions_find(searching, searching->key, &best);
     if (best.bytes < forward_bytes - forward_bytes / 2)
@@ -381,7 +383,7 @@ static struct region region_choose(struct searching *searching, uint64_t forward
     return best;
 }
 
-static bool forward_search(struct searching *searching, struct forward *forward) {
+static bool forward_search(struct blocks_search *searching, struct forward *forward) {
     columns_swap(searching);
     columns_fill(searching, forward);
     if (searching->n < LEAST_ALLOCATIONS)
@@ -418,38 +420,62 @@ static bool forwards_list(struct blocks *blocks, const struct phase_runs *runs, 
     return true;
 }
 
-/* Finds the blocks of all forwards or, if only the `first` are wanted, of the forwards until one has blocks. */
-static bool blocks_search(struct blocks *blocks, const struct timeline *timeline,
-                          const struct phase_runs *runs, const uint8_t *category, bool first,
-                          struct arena *arena) {
-    struct arena own;
-    struct searching searching = {.timeline = timeline,
-                                  .runs = runs,
-                                  .category = category,
-                                  .trace = timeline->trace,
-                                  .allocations = &timeline->device->allocations,
-                                  .arena = &own,
-                                  .blocks = blocks};
+struct blocks_search *blocks_search_begin(struct blocks *blocks, const struct timeline *timeline,
+                                          const struct phase_runs *runs, const uint8_t *category,
+                                          struct arena *arena) {
+    struct blocks_search *searching = arena_alloc(arena, sizeof *searching);
     uint32_t longest = 0;
     *blocks = (struct blocks){0};
-    if (runs->stacks == STACKS_NONE || !forwards_list(blocks, runs, arena))
-        return runs->stacks == STACKS_NONE;
+    if (searching == NULL || (runs->stacks != STACKS_NONE && !forwards_list(blocks, runs, arena)))
+        return NULL;
+    *searching = (struct blocks_search){.timeline = timeline,
+                                        .runs = runs,
+                                        .category = category,
+                                        .trace = timeline->trace,
+                                        .allocations = &timeline->device->allocations,
+                                        .arena = arena,
+                                        .blocks = blocks};
     for (uint32_t i = 0; i < blocks->n_forwards; i++) {
         uint32_t n = blocks->forward[i].end - blocks->forward[i].first;
         longest = n > longest ? n : longest;
     }
-    arena_init(&own, arena_share(arena), SIZE_MAX);
-    bool done = plain_fill(&searching) && columns_make(&searching, longest);
-    searching.arena = arena;
-    for (uint32_t i = 0; done && i < blocks->n_forwards && !(first && blocks->n_spans != 0); i++)
-        done = forward_search(&searching, &blocks->forward[i]);
-    arena_release(&own);
+    if (blocks->n_forwards == 0 || (plain_fill(searching) && columns_make(searching, longest)))
+        return searching;
+    blocks_search_end(searching);
+    return NULL;
+}
+
+bool blocks_search_go_on(struct blocks_search *searching, bool *more) {
+    struct blocks *blocks = searching->blocks;
+    bool done = searching->next == blocks->n_forwards ||
+                forward_search(searching, &blocks->forward[searching->next++]);
+    *more = done && searching->next < blocks->n_forwards;
+    return done;
+}
+
+void blocks_search_end(struct blocks_search *searching) {
+    ARENA_DROP(searching->arena, searching->spare, searching->rows, searching->ahead, searching->voted,
+               searching->votes, searching->last_bytes, searching->last_key, searching->bytes,
+               searching->plain_key, searching->key);
+    ARENA_DROP(searching->arena, searching->plain);
+}
+
+/* Finds the blocks of all forwards or, if only the `first` are wanted, of the forwards until one has blocks. */
+static bool blocks_search_whole(struct blocks *blocks, const struct timeline *timeline,
+                                const struct phase_runs *runs, const uint8_t *category, bool first,
+                                struct arena *arena) {
+    struct blocks_search *searching = blocks_search_begin(blocks, timeline, runs, category, arena);
+    bool more = searching != NULL, done = more;
+    while (more && !(first && blocks->n_spans != 0))
+        done = blocks_search_go_on(searching, &more);
+    if (searching != NULL)
+        blocks_search_end(searching);
     return done;
 }
 
 bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
                  const uint8_t *category, struct arena *arena) {
-    return blocks_search(blocks, timeline, runs, category, false, arena);
+    return blocks_search_whole(blocks, timeline, runs, category, false, arena);
 }
 
 bool blocks_any(bool *any, const struct timeline *timeline, const struct phase_runs *runs,
@@ -457,7 +483,7 @@ bool blocks_any(bool *any, const struct timeline *timeline, const struct phase_r
     struct blocks blocks;
     struct arena own;
     arena_init(&own, arena_share(arena), SIZE_MAX);
-    bool done = blocks_search(&blocks, timeline, runs, category, true, &own);
+    bool done = blocks_search_whole(&blocks, timeline, runs, category, true, &own);
     *any = done && blocks.n_spans != 0;
     arena_release(&own);
     return done;

@@ -224,9 +224,11 @@ i32 session_prepare(struct page_session *session, u32 index, u32 all) {
     if (session->devices == NULL || index >= session->trace.n_devices)
         return PAYLOAD_BAD_VALUE;
     struct page_device *device = &session->devices[index];
-    if (device->step < (all != 0 ? DEVICE_FOUND : DEVICE_SPANNED))
+    /* A recording that ran out of memory opens at its last steps. */
+    uint32_t first = session->trace.devices[index].n_ooms != 0 ? DEVICE_SPANNED : DEVICE_BUILT;
+    if (device->step < (all != 0 ? DEVICE_FOUND : first))
         return session_device_steps(session, device, device->step + 1) ? PAYLOAD_MORE : PAYLOAD_NO_MEMORY;
-    if (all != 0 && !device->blocked && session_blocks(session, device)) /* a step of its own, as the next */
+    if (all != 0 && session_blocks_step(session, device))
         return PAYLOAD_MORE;
     if (all != 0)
         session_layers(session, device);

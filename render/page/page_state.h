@@ -43,8 +43,8 @@ _Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that no device 
 
 /* Everything computed from a device, shared by all its views. Each part is computed when a view first needs it. */
 enum {
-    DEVICE_BUILT = TIMELINE_STEPS + 1,
-    DEVICE_SPANNED = DEVICE_BUILT + SPANS_STEPS, /* a page can draw its first picture */
+    DEVICE_BUILT = TIMELINE_STEPS + 1,           /* the stack can be drawn */
+    DEVICE_SPANNED = DEVICE_BUILT + SPANS_STEPS, /* steps, and the parts of each, are known */
     DEVICE_CATEGORIZED = DEVICE_BUILT + CATEGORIES_STEPS,
     DEVICE_FOUND = DEVICE_BUILT + VERDICTS_STEPS
 };
@@ -64,11 +64,12 @@ struct page_device {
     struct trace shadow; /* the recording with one device, whose allocations are segments */
     struct device_trace as_allocations;
     struct timeline bands;
-    uint32_t *piece;          /* [as_allocations] the piece that each is */
-    uint32_t band_steps;      /* of device_bands_step that are done */
-    uint8_t *module;          /* of each allocation; NULL: not requested yet */
-    struct blocks blocks;     /* of layers; valid if `blocked` */
-    struct layer_span *layer; /* [n_layers]; NULL: not requested yet */
+    uint32_t *piece;                 /* [as_allocations] the piece that each is */
+    uint32_t band_steps;             /* of device_bands_step that are done */
+    uint8_t *module;                 /* of each allocation; NULL: not requested yet */
+    struct blocks blocks;            /* of layers; valid if `blocked` */
+    struct blocks_search *searching; /* for them; NULL: not now */
+    struct layer_span *layer;        /* [n_layers]; NULL: not requested yet */
     uint32_t n_layers;
 };
 
@@ -225,8 +226,8 @@ const struct verdicts *session_verdicts(struct page_session *session, struct pag
                                         uint32_t until);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
 
-/* Finds the blocks of layers, once, in device->blocks. False: no memory. */
-bool session_blocks(struct page_session *session, struct page_device *device);
+/* Finds the blocks of layers, once, in device->blocks, step by step. False: they are found, or there is no memory. */
+bool session_blocks_step(struct page_session *session, struct page_device *device);
 
 /* Finds the layers' spans, once, in device->layer; returns their number, 0 if there is no memory. */
 uint32_t session_layers(struct page_session *session, struct page_device *device);
