@@ -58,10 +58,11 @@ const hasPhases = once(({ c, facts }) => {
 
 /** Rows below the program's own phases: parts of steps, and layers. @param {Page} page @param {View} shown */
 function partRows(page, shown) {
+    const { opening } = page;
     // If "other" is the only phase, the lane has nothing to show.
-    if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
+    if (shown.facts.events < 2 || !(opening?.parts ?? askParts(shown).some(({ name }) => name !== "other"))) return [];
     const rows = stepRows(page, shown);
-    if (hasLaneRoom(page) && (page.opening?.layers ?? shown.c.layer_after(-1, -1, Infinity) === 0))
+    if (hasLaneRoom(page) && (opening?.layers ?? shown.c.layer_after(-1, -1, Infinity) === 0))
         rows.push({ from: -1, to: shown.facts.events, shift: 0, letter: "", layers: true });
     return rows;
 }
@@ -108,8 +109,9 @@ function findPhaseMarks(page, { view, ratio }) {
 function partMarks(page, pane, { from, to, shift, layers }, row) {
     /** @type {import("./questions.js").Part[]} */
     let parts = [];
+    if (page.opening) return [];
     if (!layers) parts = askParts(pane.view).filter((part) => part.to > from && part.from < to);
-    else if (!page.opening) {
+    else {
         // Only layers in the window; if there are more than pixels, none is wide enough to be drawn.
         const [first, last] = [0, pane.width * pane.ratio - 1].map((x) => pane.view.c.event_of_x(x));
         parts = askLayers(pane.view, first, last, pane.width);

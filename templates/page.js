@@ -64,7 +64,7 @@ function* draw(page, parts) {
     const { state } = page;
     const map = mapOf(page);
     const first = plotOf(page).draws === 0;
-    if (first) {
+    if (first && !page.opening) {
         askParts(page.view);
         yield;
     }

@@ -208,7 +208,8 @@ export function createPage(view, suffix, beside) {
         suffix,
         /** Views of the side that come before the usual ones. @type {import("./side.js").Registered[]} */
         first: [],
-        /** While findings are being found: what is known of them. @type {{findings: number, layers: boolean} | null} */
+        /** While steps and findings are being found: what is known of them.
+         * @type {{findings: number, parts: boolean, layers: boolean} | null} */
         opening: null,
         /** Facts that the writer of the page added. @type {Record<string, unknown>} */
         meta: view.session.meta(),

@@ -37,6 +37,11 @@ type Page = ReturnType<typeof import("./state.js").createPage>;
 
 type PageState = ReturnType<typeof import("./state.js").newState>;
 
+/** Browsers of 2025. */
+interface Uint8Array {
+    setFromBase64?: (text: string) => { written: number };
+}
+
 interface Window {
     strata: PageApi;
 }

@@ -58,11 +58,20 @@ static bool follows_write(struct json_writer *json, const struct report_device *
     return true;
 }
 
+/* Is anything in the lane of phases told apart? Annotations, which come last, have a lane of their own. */
+static bool phases_are_told(const struct spans *phases) {
+    uint32_t i = 0;
+    while (i < phases->count && phases->span[i].kind == SPAN_OTHER)
+        i++;
+    return i < phases->count && phases->span[i].kind != SPAN_ANNOTATION;
+}
+
 /* With these figures a page draws its first picture before it has found the findings themselves. */
 static void opening_write(struct buffer *out, const struct report_device *report) {
     struct json_writer json = json_writer_of(out);
     json_object(&json, NULL, JSON_COMPACT);
     json_u64(&json, "findings", report->verdicts.findings.count);
+    json_bool(&json, "parts", phases_are_told(&report->verdicts.phases));
     json_bool(&json, "layers", report->has_layers);
     json_end(&json);
 }

@@ -117,6 +117,15 @@ describe("a page with fewer permissions", { skip }, () => {
         });
     });
 
+    test("no quick reader of base64, which browsers have since 2025", async () => {
+        const refuse = () => void Reflect.deleteProperty(Uint8Array.prototype, "setFromBase64");
+        /** @type {unknown[]} */ const seen = [];
+        const note = async (/** @type {import("playwright-core").Page} */ page) => void seen.push(await page.evaluate("strata.groups()"));
+        await withLess(writePage(oom), refuse, note);
+        await withLess(writePage(oom), () => {}, note);
+        assert.deepEqual(seen[0], seen[1]);
+    });
+
     test("no worker", async () => {
         const refuse = () => void Reflect.deleteProperty(window, "Worker");
         await withLess(writePage(oom), refuse, async (page) => {

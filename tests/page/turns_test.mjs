@@ -292,7 +292,7 @@ describe("in turns", { skip }, () => {
     });
 
     test("until they are found, nothing is said of them but their number", async () => {
-        const told = await openSlowly(writeOther("told.html", `<data id="opening" value='{"findings":3,"layers":true}'></data>`));
+        const told = await openSlowly(writeOther("told.html", `<data id="opening" value='{"findings":3,"parts":true,"layers":true}'></data>`));
         assert.match(told.order, /^picture (picture )?findings/);
         assert.deepEqual(told.seen, { why: "Looking for findings \u2026", total: "Adding up \u2026", list: "", tab: "tab-why", badge: "Why 3" });
         // The file says three, so that the words are seen; it has none.
