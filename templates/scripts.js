@@ -192,9 +192,17 @@ function frameOf(session, name) {
 /** @typedef {AtMoment & {from?: number, to?: number, what?: string, by?: string}} Question */
 /** @typedef {Question & {direction?: "callees" | "callers" | "places", through?: string}} TreeQuestion */
 
-/** The subject of a question: a moment (by default the peak) or a range. @param {Question} question @returns {About} */
-const aboutOf = ({ at = "peak", from, to, what }) =>
-    from === undefined && to === undefined ? { at } : /** @type {any} */ ({ from, to, what });
+/** Refuses a moment outside of the recording. @template T @param {View} view @param {T} about @returns {T} */
+function inRun({ facts }, about) {
+    const { at } = /** @type {AtMoment} */ (about ?? {});
+    if (typeof at === "number" && (at < -1 || at >= facts.events)) throw new RangeError(`There is no event ${at}.`);
+    return about;
+}
+
+/** The subject of a question: a moment (by default the peak) or a range. @param {View} view @param {Question} question
+ * @returns {About} */
+const aboutOf = (view, { at = "peak", from, to, what }) =>
+    inRun(view, from === undefined && to === undefined ? { at } : /** @type {any} */ ({ from, to, what }));
 
 /** Calls about the recording and the view of it. @param {Page} page */
 const callsOfView = (page) => ({
@@ -229,10 +237,10 @@ const callsOfView = (page) => ({
 /** Questions about sets of allocations and the allocator. @param {Page} page */
 const callsOfQuestions = ({ session, view }) => ({
     groups: (/** @type {Question} */ question = {}) =>
-        listSums(askSums(view, SLOTS.once, aboutOf(question), question.by ?? "site")),
+        listSums(askSums(view, SLOTS.once, aboutOf(view, question), question.by ?? "site")),
     tree: (/** @type {TreeQuestion} */ question = {}) => {
         const { by, direction = "callees" } = question;
-        const about = aboutOf(question);
+        const about = aboutOf(view, question);
         const through = frameOf(session, question.through);
         const treeOf = (/** @type {import("./questions.js").Within | null} */ within = null) =>
             treeObject(view, askTree(view, about, direction, null, through, within), direction);
@@ -243,7 +251,7 @@ const callsOfQuestions = ({ session, view }) => ({
         return { name: "", bytes: sums.bytes, count: sums.count, children };
     },
     compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
-        const { a: ofA, b: ofB, rows } = listDifferences(view, a, b, by);
+        const { a: ofA, b: ofB, rows } = listDifferences(view, inRun(view, a), inRun(view, b), by);
         const asTold = (/** @type {import("./questions.js").Difference} */ { name, a, b, delta }) => {
             return { name, a_bytes: a, b_bytes: b, delta_bytes: delta };
         };
@@ -252,11 +260,11 @@ const callsOfQuestions = ({ session, view }) => ({
     gap: (/** @type {AtMoment} */ { at = "peak" } = {}) => {
         const refusal = view.sentence("map_refusal");
         if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
-        const { from } = extentOf(view, { at });
+        const { from } = extentOf(view, inRun(view, { at }));
         view.c.replay();
         return view.c.gap(from);
     },
-    blocks: (/** @type {AtMoment} */ { at = "peak" } = {}) => askBlocks(view, at),
+    blocks: (/** @type {AtMoment} */ { at = "peak" } = {}) => askBlocks(view, inRun(view, { at }).at),
 });
 
 /** Calls about what is drawn, which is up to date first. @param {Page} page */

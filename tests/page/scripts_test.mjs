@@ -62,7 +62,7 @@ describe("questions of scripts", { skip }, () => {
 
     test("an invalid call is refused with a sentence", async () => {
         await withPage(writePage(path.join(samples, "one_event.pickle")), async (page) => {
-            for (const question of ['groups({ by: "colour" })', "groups({ at: 0.5 })", 'compare({ a: { from: 3, to: 1 }, b: { at: 0 } })', 'tree({ direction: "up" })'])
+            for (const question of ['groups({ by: "colour" })', "groups({ at: 0.5 })", "groups({ at: 1 })", "tree({ at: -2 })", "gap({ at: 1e9 })", "blocks({ at: 1 })", 'compare({ a: { from: 3, to: 1 }, b: { at: 0 } })', "compare({ a: { at: 0 }, b: { at: 5 } })", 'tree({ direction: "up" })'])
                 await assert.rejects(ask(page, `strata.${question}`), /RangeError/);
         });
     });
