@@ -245,10 +245,14 @@ function windowName(page) {
     return formatPlural(end - first, "event");
 }
 
-export function drawDrawn(/** @type {Page} */ page) {
+/** Writes the line below the plot. @param {Page} page @param {boolean} [expected] only holds its room, before the plot's
+ * room is measured: how many allocations are shown is known later */
+export function drawDrawn(page, expected = false) {
     const { kept, meta, state, view } = page;
     const ui = uiOf(page);
-    const { drawn, merged, between } = plotOf(page);
+    const { allocations: bands } = view.facts;
+    const { drawn, merged, between } = expected ? { drawn: bands, merged: 0, between: bands } : plotOf(page);
+    if (ui.drawn.parentElement) ui.drawn.parentElement.style.visibility = expected ? "hidden" : "";
     const opening = openingWindow(page);
     const reopen = page.element("fit-opening", HTMLButtonElement);
     setText(page.element("window-open", HTMLElement), windowName(page));
@@ -258,7 +262,6 @@ export function drawDrawn(/** @type {Page} */ page) {
     page.press("fit-bytes", state.top !== 0);
     const above = plotOf(page).bottom ? ` \u00b7 from ${formatBytes(plotOf(page).bottom)} up` : "";
     setText(ui.drawn, `${formatPlural(drawn + merged, allocationWord(page))} shown${short}${above}`);
-    const bands = view.facts.allocations;
     const of = typeof meta.allocations === "number" ? meta.allocations : null;
     const own = formatPlural(bands, of === null ? "allocation" : "band");
     const all = of === null ? own : `${own} of ${formatPlural(of, "allocation")}`;

@@ -79,6 +79,11 @@ function* draw(page, parts) {
     if (parts & (HEADER | OVERLAY)) drawProof(page);
     if (parts & LEGEND) drawLegend(page);
     else if (parts & LIST) drawLegendFigures(page);
+    if (first && page.opening) {
+        // Of so many allocations most are drawn in groups. What is written about that takes room from the plot.
+        drawGroups(page, true);
+        drawDrawn(page, true);
+    }
     if (first) yield;
     map.box.hidden = map.split.hidden = !state.mapOpen;
     placeRows(page);

@@ -115,12 +115,13 @@ export function startProof(/** @type {Page} */ page) {
     page.onClick("proof-end", () => endProof(page));
 }
 
-/** Says that bands of a call site are drawn as one, and offers to draw each. @param {Page} page */
-export function drawGroups(page) {
+/** Says that bands of a call site are drawn as one, and offers to draw each. @param {Page} page
+ * @param {boolean} [expected] it will be so */
+export function drawGroups(page, expected = false) {
     const strip = page.element("groups", HTMLParagraphElement);
     const { dense, groups } = plotOf(page);
     const each = page.state.bands === "each";
-    strip.hidden = groups === 0 && !(dense > 0 && each);
+    strip.hidden = !expected && groups === 0 && !(dense > 0 && each);
     if (strip.hidden) return;
     page.element("groups-text", HTMLSpanElement).replaceChildren(
         make("b", "", each ? "Each by itself" : "Grouped by call site"),

@@ -241,15 +241,16 @@ describe("in turns", { skip }, () => {
                 const { instantiate } = WebAssembly;
                 /** @type {string[]} */ const order = [];
                 const text = (/** @type {string} */ id) => document.getElementById(id)?.textContent ?? "";
-                const seen = { order, why: "", total: "", list: "", tab: "", badge: "" };
+                const seen = { order, why: "", total: "", list: "", tab: "", badge: "", room: 0 };
+                const room = () => document.getElementById("timeline")?.clientHeight;
                 const note = (/** @type {string} */ what) => {
                     if (what === "findings" && !order.includes(what) && document.getElementById("app")?.hidden === false) {
                         const chosen = document.querySelector("[role=tab][aria-selected=true]");
-                        Object.assign(seen, { why: text("panel-why"), total: text("list-total"), list: text("list"), tab: chosen?.id, badge: text("tab-why") });
+                        Object.assign(seen, { why: text("panel-why"), total: text("list-total"), list: text("list"), tab: chosen?.id, badge: text("tab-why"), room: room() });
                     }
                     if (order.at(-1) !== what) order.push(what);
                 };
-                Object.assign(window, { seen });
+                Object.assign(window, { seen, room });
                 const { putImageData } = CanvasRenderingContext2D.prototype;
                 CanvasRenderingContext2D.prototype.putImageData = function (/** @type {any[]} */ ...given) {
                     putImageData.apply(this, /** @type {any} */ (given));
@@ -270,12 +271,13 @@ describe("in turns", { skip }, () => {
             });
             await tab.goto(`file://${page}${hash}`);
             await tab.evaluate("strata.ready");
-            const { order, ...seen } = await tab.evaluate(() => /** @type {any} */ (window).seen);
+            const { order, room, ...seen } = await tab.evaluate(() => /** @type {any} */ (window).seen);
+            const rooms = [room, await tab.evaluate("room()")];
             await until(() => tab.evaluate(() => /** @type {any} */ (document.querySelector(".legend-also"))?.textContent), "all that follows");
             await prepare(tab);
             const look = await tab.evaluate(() => /** @type {any} */ (window).look());
             const [app, address] = await tab.evaluate(() => [document.getElementById("app")?.innerText, location.hash]);
-            return { order: order.join(" "), seen, ready: { look, app, address }, why: await tab.locator("#panel-why").textContent() };
+            return { order: order.join(" "), seen, rooms, ready: { look, app, address }, why: await tab.locator("#panel-why").textContent() };
         } finally {
             await context.close();
         }
@@ -284,6 +286,7 @@ describe("in turns", { skip }, () => {
     test("the first picture comes before the findings; the page is then the same as without", async () => {
         const early = await openSlowly(writePage(file));
         assert.match(early.order, /^picture (picture )?findings/);
+        assert.equal(early.rooms[0], early.rooms[1], "nothing moves");
         assert.deepEqual(early.seen, { why: "", total: "Adding up \u2026", list: "", tab: "tab-who", badge: "Why " });
         const late = await openSlowly(writeOther("late.html", ""));
         assert.match(late.order, /^findings picture/);
