@@ -359,8 +359,10 @@ static void timeline_begin(struct timeline *timeline, const struct trace *trace,
 
 /* Builds all that needs call sites. */
 static bool stacking_build(struct timeline *timeline, bool drawn, struct arena *arena) {
-    return sites_build(timeline, arena) && oldest_order(timeline, arena) &&
-           (!drawn || site_slots_find(timeline, arena));
+    bool done = sites_build(timeline, arena) && oldest_order(timeline, arena);
+    for (uint32_t step = 0; done && drawn && step < SITE_SLOTS_STEPS; step++)
+        done = site_slots_step(timeline, step, arena);
+    return done;
 }
 
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
@@ -374,13 +376,14 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
     case 1: return times_build(timeline, arena);
     case 2: return buckets_build(timeline, NULL, arena);
     case 3: return stacking_build(timeline, false, arena);
-    default: return site_slots_find(timeline, arena);
+    default: return site_slots_step(timeline, step - TIMELINE_LIVE_STEPS - 4, arena);
     }
 }
 
 static bool timeline_build(struct timeline *timeline, const struct trace *trace, uint32_t index, bool drawn,
                            struct arena *arena) {
-    for (uint32_t step = 0, end = drawn ? TIMELINE_STEPS : TIMELINE_STEPS - 1; step < end; step++)
+    for (uint32_t step = 0, end = drawn ? TIMELINE_STEPS : TIMELINE_STEPS - SITE_SLOTS_STEPS; step < end;
+         step++)
         if (!timeline_init_step(timeline, trace, index, step, arena))
             return false;
     return true;

@@ -55,6 +55,7 @@ struct timeline {
     /* [trace->frames.count] both. The colour of a call site: 0 .. SITE_COLORS - 1 for the 24 largest, SITE_REST for
      * all others. And 1 for the second site of a colour, which has stripes (layout/timeline_sites.h). */
     uint8_t *slot, *twin;
+    struct site_walk *walk; /* that finds them; NULL: not now */
 
     /* The order of births of allocations older than the recording is unknown, so in the stack they lie by call
      * site: the one with the most bytes at the bottom, and in each the last to be freed. [allocations.preexisting]
@@ -93,7 +94,11 @@ bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, 
 
 /* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step
  * 0 again. */
-enum { TIMELINE_LIVE_STEPS = 9, TIMELINE_STEPS = TIMELINE_LIVE_STEPS + 5 };
+enum {
+    TIMELINE_LIVE_STEPS = 9,
+    SITE_SLOTS_STEPS = 3,
+    TIMELINE_STEPS = TIMELINE_LIVE_STEPS + 4 + SITE_SLOTS_STEPS
+};
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena);
 

@@ -67,38 +67,40 @@ struct site_bytes {
 enum { STRETCH = 1 << 14 };
 
 /* A walk over the recording. Lists of ends hold allocations + 1; 0 ends a list. */
-struct walk {
+struct site_walk {
     const struct allocations *allocations;
-    const uint32_t *site; /* [stacks] of the timeline */
-    struct site_bytes *bytes;
-    uint32_t *later; /* [moments / STRETCH + 1] the ends in each stretch that has not begun */
-    uint32_t *ended; /* [STRETCH] the ends at each moment of the stretch that has begun */
-    uint32_t *next;  /* [allocations.count] */
-    uint32_t born;   /* the first allocation that is not born yet */
+    const uint32_t *site;         /* [stacks] of the timeline */
+    struct site_bytes *bytes;     /* [frames] */
+    struct sort_row *row, *spare; /* [frames] */
+    uint32_t *later;              /* [moments / STRETCH + 1] the ends in each stretch that has not begun */
+    uint32_t *ended;              /* [STRETCH] the ends at each moment of the stretch that has begun */
+    uint32_t *next;               /* [allocations.count] */
+    uint32_t born;                /* the first allocation that is not born yet */
+    uint32_t moment;              /* where the walk is */
 };
 
-static void walk_make(struct walk *walk, uint32_t allocation) {
+static void walk_make(struct site_walk *walk, uint32_t allocation) {
     struct site_bytes *own = &walk->bytes[walk->site[walk->allocations->stack[allocation]]];
     own->now += walk->allocations->size[allocation];
     if (own->now > own->most)
         own->most = own->now;
 }
 
-static void walk_end(struct walk *walk, uint32_t moment) {
+static void walk_end(struct site_walk *walk, uint32_t moment) {
     for (uint32_t i = walk->ended[moment % STRETCH]; i != 0; i = walk->next[i - 1])
         walk->bytes[walk->site[walk->allocations->stack[i - 1]]].now -= walk->allocations->size[i - 1];
     walk->ended[moment % STRETCH] = 0;
 }
 
 /* Puts an allocation in front of a list. */
-static void walk_list(struct walk *walk, uint32_t *list, uint32_t allocation) {
+static void walk_list(struct site_walk *walk, uint32_t *list, uint32_t allocation) {
     walk->next[allocation] = *list;
     *list = allocation + 1;
 }
 
 /* Walks over the moments [from, to) of a stretch. A function of its own, because a browser starts with slow code and
  * switches to fast code when a function is called again. */
-static __attribute__((noinline)) void stretch_walk(struct walk *walk, uint32_t from, uint32_t to) {
+static __attribute__((noinline)) void stretch_walk(struct site_walk *walk, uint32_t from, uint32_t to) {
     const struct allocations *allocations = walk->allocations;
     for (uint32_t i = walk->later[from / STRETCH], next; i != 0; i = next) {
         next = walk->next[i - 1];
@@ -111,14 +113,19 @@ static __attribute__((noinline)) void stretch_walk(struct walk *walk, uint32_t f
     }
 }
 
-/* Allocations are in order of birth, so one walk over the moments meets all. */
-static void walk_run(struct walk *walk, uint32_t n_moments) {
+static void walk_list_ends(struct site_walk *walk, uint32_t n_moments) {
     const struct allocations *allocations = walk->allocations;
     for (uint32_t i = 0; i < allocations->count; i++)
         if (allocations->death[i] < n_moments)
             walk_list(walk, &walk->later[allocations->death[i] / STRETCH], i);
-    for (uint32_t from = 0; from < n_moments; from += STRETCH)
-        stretch_walk(walk, from, n_moments - from < STRETCH ? n_moments : from + STRETCH);
+}
+
+/* Walks the stretches that begin before `until`. Allocations are in order of birth, so a walk meets all. */
+static void walk_on(struct site_walk *walk, uint32_t until, uint32_t n_moments) {
+    for (uint32_t from; (from = walk->moment) < until;) {
+        walk->moment = n_moments - from < STRETCH ? n_moments : from + STRETCH;
+        stretch_walk(walk, from, walk->moment);
+    }
 }
 
 /* Ranks the sites that have any bytes, the largest first; returns their number. */
@@ -146,21 +153,38 @@ static void slots_give(struct timeline *timeline, const struct sort_row *row, ui
     }
 }
 
-bool site_slots_find(struct timeline *timeline, struct arena *arena) {
-    const struct allocations *allocations = &timeline->device->allocations;
-    uint32_t n_frames = timeline->trace->frames.count, n_stretches = timeline->n_moments / STRETCH + 1;
-    struct site_bytes *bytes = NULL;
-    struct sort_row *row = NULL, *spare = NULL;
-    uint32_t *later = arena_zeros(arena, n_stretches, sizeof *later),
-             *ended = arena_zeros(arena, STRETCH, sizeof *ended),
-             *next = arena_column(arena, allocations->count, sizeof *next);
-    bool done = ARENA_ZEROS(arena, n_frames, timeline->twin, bytes) &&
-                ARENA_COLUMNS(arena, n_frames, timeline->slot, row, spare) && later && ended && next;
-    if (done) {
-        struct walk walk = {allocations, timeline->site, bytes, later, ended, next, 0};
-        walk_run(&walk, timeline->n_moments);
-        slots_give(timeline, row, sites_rank(bytes, n_frames, row, spare));
-    }
-    ARENA_DROP(arena, next, ended, later, spare, row, bytes);
-    return done;
+static bool walk_begin(struct timeline *timeline, struct arena *arena) {
+    struct site_walk *walk = timeline->walk = arena_alloc(arena, sizeof *walk);
+    uint32_t n_frames = timeline->trace->frames.count;
+    if (walk == NULL)
+        return false;
+    walk->allocations = &timeline->device->allocations;
+    walk->site = timeline->site;
+    walk->next = arena_column(arena, walk->allocations->count, sizeof *walk->next);
+    if (walk->next == NULL || !ARENA_ZEROS(arena, n_frames, timeline->twin, walk->bytes) ||
+        !ARENA_ZEROS(arena, timeline->n_moments / STRETCH + 1, walk->later) ||
+        !ARENA_ZEROS(arena, STRETCH, walk->ended) ||
+        !ARENA_COLUMNS(arena, n_frames, timeline->slot, walk->row, walk->spare))
+        return false;
+    walk_list_ends(walk, timeline->n_moments);
+    return true;
+}
+
+static void walk_end_all(struct timeline *timeline, struct arena *arena) {
+    struct site_walk *walk = timeline->walk;
+    uint32_t n_frames = timeline->trace->frames.count;
+    walk_on(walk, timeline->n_moments, timeline->n_moments);
+    slots_give(timeline, walk->row, sites_rank(walk->bytes, n_frames, walk->row, walk->spare));
+    ARENA_DROP(arena, walk->spare, walk->row, walk->bytes, walk->ended, walk->later, walk->next);
+    timeline->walk = NULL;
+}
+
+bool site_slots_step(struct timeline *timeline, uint32_t step, struct arena *arena) {
+    if (step == 0)
+        return walk_begin(timeline, arena);
+    if (step + 1 < SITE_SLOTS_STEPS)
+        walk_on(timeline->walk, timeline->n_moments / 2, timeline->n_moments);
+    else
+        walk_end_all(timeline, arena);
+    return true;
 }

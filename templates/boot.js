@@ -1,4 +1,5 @@
 // Runs first in a page: unpacks its elements, styles and program, which are packed like the WebAssembly module.
+import { nextTurn } from "./turns.js";
 import { makeUnpack } from "./unpack.js";
 
 const { body } = document;
@@ -26,7 +27,9 @@ async function runProgram() {
     // The markup comes from the build: nothing of a recording is in it.
     body.insertAdjacentHTML("beforeend", await unpackText("markup"));
     self.strata = /** @type {PageApi} */ (/** @type {unknown} */ ({ ready, unpack })); // the program unpacks the rest
-    carry(await unpackText("program"), "script", body); // puts the whole interface into self.strata
+    const program = await unpackText("program");
+    await nextTurn();
+    carry(program, "script", body); // puts the whole interface into self.strata
     if (self.strata.ready === ready) throw new TypeError("its program does not run");
     return self.strata.ready;
 }

@@ -245,8 +245,8 @@ function windowName(page) {
     return formatPlural(end - first, "event");
 }
 
-/** Writes the line below the plot. @param {Page} page @param {boolean} [expected] only holds its room, before the plot's
- * room is measured: how many allocations are shown is known later */
+/** Writes the line below the plot. @param {Page} page @param {boolean} [expected] only holds its room, before the
+ * plot's is measured: how many allocations are shown is known later */
 export function drawDrawn(page, expected = false) {
     const { kept, meta, state, view } = page;
     const ui = uiOf(page);

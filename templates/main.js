@@ -18,11 +18,11 @@ async function start() {
     const loaded = await loadPage(reportProgress);
     const opening = knownOpening();
     await prepareFirst(loaded, !opening, reportProgress);
-    reportProgress("Drawing", 0.95);
-    await nextTurn();
     if (loaded.facts.devices === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
     const page = createPage(new View(loaded, 0), "", null);
     page.opening = opening;
+    reportProgress("Drawing", 0.95);
+    await nextTurn();
     shown = page;
     openPage(page, () => scheduleHash(page));
     element("loading", HTMLDivElement).hidden = true;
