@@ -23,7 +23,7 @@ struct block {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static bool reading;
-static uint64_t position;
+static uint64_t read_nbytes;
 static struct block blocks[BLOCK_MOST];
 
 bool pages_begin(void) {
@@ -37,7 +37,7 @@ bool pages_begin(void) {
 void pages_end(void) {
     pthread_mutex_lock(&mutex);
     reading = false;
-    position = 0;
+    read_nbytes = 0;
     for (size_t i = 0; i < BLOCK_MOST; i++)
         blocks[i].bytes = NULL;
     pthread_mutex_unlock(&mutex);
@@ -51,26 +51,26 @@ static struct block *block_at(const void *bytes) {
     return NULL;
 }
 
-void pages_grown(void *bytes, size_t full_nbytes, size_t nbytes) {
+void pages_grown(void *block, size_t full_nbytes, size_t nbytes) {
     pthread_mutex_lock(&mutex);
-    struct block *block = position != 0 ? block_at(NULL) : NULL;
-    if (block != NULL)
-        *block = (struct block){bytes, nbytes, full_nbytes, position, full_nbytes};
+    struct block *own = read_nbytes != 0 ? block_at(NULL) : NULL;
+    if (own != NULL)
+        *own = (struct block){block, nbytes, full_nbytes, read_nbytes, full_nbytes};
     pthread_mutex_unlock(&mutex);
 }
 
-void pages_forget(const void *bytes) {
+void pages_forget(const void *block) {
     pthread_mutex_lock(&mutex);
-    struct block *block = block_at(bytes);
-    if (block != NULL)
-        block->bytes = NULL;
+    struct block *own = block_at(block);
+    if (own != NULL)
+        own->bytes = NULL;
     pthread_mutex_unlock(&mutex);
 }
 
 #if defined(MADV_POPULATE_WRITE)
 static void block_take(struct block *block) {
     double fill =
-        (double)(position + LEAD_NBYTES) / (double)block->full_position * (double)block->full_nbytes;
+        (double)(read_nbytes + LEAD_NBYTES) / (double)block->full_position * (double)block->full_nbytes;
     size_t until = fill < (double)block->nbytes ? (size_t)fill : block->nbytes;
     if (until < block->taken_nbytes + TAKEN_NBYTES_LEAST)
         return;
@@ -88,9 +88,9 @@ static void block_take(struct block *block) {
 }
 #endif
 
-void pages_read_until(uint64_t read_nbytes) {
+void pages_read_until(uint64_t position) {
     pthread_mutex_lock(&mutex);
-    position = read_nbytes;
+    read_nbytes = position;
     pthread_mutex_unlock(&mutex);
 }
 
