@@ -2,6 +2,7 @@
 #include "cli/options_internal.h"
 
 #include "cli/ending.h"
+#include "cli/gone.h"
 #include "cli/memory.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
@@ -38,7 +39,10 @@ static enum options_result unknown_name(const struct verb *verb, const char *nam
     for (const struct option *option = NULL; (option = option_behind(option, verb->bit)) != NULL;)
         suggestion_offer(&suggestion, option->name);
     const struct option *elsewhere = option_by_name(VERB_ANY | VERB_RUN, name, length);
-    if (elsewhere != NULL)
+    const char *instead = gone_instead(verb->bit, name, length, NULL);
+    if (instead != NULL)
+        terminal_error(NULL, "--%s is gone: %s", typed, instead);
+    else if (elsewhere != NULL)
         terminal_error(NULL, "--%s is not an option of %s", typed, verb->name);
     else if (suggestion.closest != NULL)
         terminal_error(NULL, "unknown option --%s; did you mean --%s?", typed, suggestion.closest);
@@ -59,6 +63,11 @@ static enum options_result value_wrong(const struct parse *parse, const struct o
     char help[256];
     if (parse->settings->wrong[0] != '\0') {
         terminal_error(NULL, "--%s: %s", option->name, parse->settings->wrong);
+        return wrong(parse->verb);
+    }
+    const char *instead = gone_instead(parse->verb->bit, option->name, strlen(option->name), value);
+    if (instead != NULL) {
+        terminal_error(NULL, "--%s %s is gone: %s", option->name, value, instead);
         return wrong(parse->verb);
     }
     help_text(option, help, sizeof help);

@@ -390,7 +390,7 @@ static const struct option options[] = {
      "ordinal of the device to show (default: as strata html)"},
     {'d', VERB_REPORT | VERB_WHATIF | VERB_PLAN | VERB_EXPORT | SHAPES, "device", "N", CALL(apply_device),
      "ordinal of the device (default: all)"},
-    {0, VERB_REPORT, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 2"},
+    {0, VERB_REPORT, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 3"},
     {0, VERB_REPORT, "brief", NULL, FORMAT(REPORT_BRIEF),
      "JSON of one screen, at most 4 KB: what ran out, the\nparts of the peak, findings, the plan's first "
      "lines"},

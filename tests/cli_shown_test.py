@@ -146,7 +146,7 @@ class Report(Case):
         content["segments"].append(segment)
         self.write("s.pickle", content)
         report = self.report("s.pickle")
-        self.assertEqual((report["schema"], report["file"], report["kind"]), (2, "s.pickle", "snapshot"))
+        self.assertEqual((report["schema"], report["file"], report["kind"]), (3, "s.pickle", "snapshot"))
         device = report["devices"][0]
         expected = {"device": 0, "events": 9, "allocations": 4, "preexisting": 1, "start_bytes": 700,
                     "peak_bytes": 5200, "peak_event": 2, "end_bytes": 700, "live_at_peak": 4,

@@ -133,7 +133,7 @@ class NastyTest(InputsTest):
                         self.assertRegex(lines[0], r'^strata: ".*": .{10,}')
                         self.assertFalse((self.folder / "out").exists())
                     elif verb[0] == "report":
-                        self.assertEqual(2, json.loads(done.stdout)["schema"])
+                        self.assertEqual(3, json.loads(done.stdout)["schema"])
                     (self.folder / "out").unlink(missing_ok=True)
 
 

@@ -100,7 +100,7 @@ class Comparison:
 
     def compare_report(self, group, key):
         report = json.loads(run(self.strata, "report", "--json", "--top", "0", "--group", group, self.path))
-        self.expect("schema", 2, report["schema"])
+        self.expect("schema", 3, report["schema"])
         wanted = [device.figures() for device in self.devices]
         self.expect("devices", [each["device"] for each in wanted], [each["device"] for each in report["devices"]])
         for device, got in zip(self.devices, report["devices"]):

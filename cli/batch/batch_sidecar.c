@@ -283,8 +283,8 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
                *mtime = json_file_text(member, "mtime_ns", NULL);
     int64_t ordinal = json_file_number(member, "device", INT64_MIN);
     const cJSON *figures = device_of(document, ordinal), *extra = device_of(member, ordinal);
-    uint64_t schema = number_of(document, "schema"); /* 1 had more figures, which nothing here reads */
-    if (schema < 1 || schema > 2 || input == NULL || mtime == NULL || !device_is_fine(figures, extra))
+    uint64_t schema = number_of(document, "schema"); /* 1 and 2 had more figures, which nothing here reads */
+    if (schema < 1 || schema > 3 || input == NULL || mtime == NULL || !device_is_fine(figures, extra))
         return SIDECAR_NONE;
     struct index_row *row = &sidecar->row;
     *row = (struct index_row){

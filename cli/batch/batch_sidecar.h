@@ -1,4 +1,4 @@
-/* NAME.strata.json: the report of a file (schema 2) and, as "batch", the data for the index and for --resume. It is
+/* NAME.strata.json: the report of a file (schema 3) and, as "batch", the data for the index and for --resume. It is
  * put in place after the file's other outputs, so if it exists, they are complete. docs/cluster.md describes it. */
 #pragma once
 

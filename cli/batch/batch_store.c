@@ -46,6 +46,7 @@ static const struct {
 } marks[] = {
     {".html", "content=\"Strata\""}, {".png", "Strata"},         {".csv", "input,kind,rank,step,device,"},
     {".prom", "# HELP strata_"},     {".json", "\"schema\": 1"}, {".json", "\"schema\": 2"},
+    {".json", "\"schema\": 3"},
 };
 
 static bool is_our_database(const char *path, const char *head, ssize_t n) {

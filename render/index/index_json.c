@@ -404,7 +404,7 @@ bool index_write(struct json_writer *json, const struct index *index) {
     if (!totals_of(index, &totals))
         return false;
     json_object(json, NULL, JSON_LINES);
-    json_u64(json, "schema", 2);
+    json_u64(json, "schema", 3);
     json_text(json, "kind", "batch");
     json_text(json, "version", STRATA_VERSION);
     add_totals(json, index, &totals);

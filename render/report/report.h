@@ -1,4 +1,4 @@
-/* Writes the figures as text, for programs (JSON, schema 2) and for people. docs/report.md explains them. */
+/* Writes the figures as text, for programs (JSON, schema 3) and for people. docs/report.md explains them. */
 #pragma once
 
 #include "analysis/compare/compare.h"

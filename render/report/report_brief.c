@@ -215,7 +215,7 @@ static void add_diagnostics(struct json_writer *json, const struct trace *trace,
 static void add_all(struct buffer *out, const struct brief *brief, const struct trace *trace,
                     const struct report_options *options, const struct brief_detail *detail) {
     uint32_t shown = brief->n_kept < detail->devices ? brief->n_kept : detail->devices;
-    struct json_writer json = json_document(out, 2);
+    struct json_writer json = json_document(out, 3);
     json_bool(&json, "brief", true);
     add_words(&json, "file", options->file, detail->text);
     json_text(&json, "kind", options->kind);

@@ -1,5 +1,5 @@
 /*
- * Writes schema 2, as docs/report-reference.md describes it, piece by piece, so that a report of every stack needs only
+ * Writes schema 3, as docs/report-reference.md describes it, piece by piece, so that a report of every stack needs only
  * the memory of one row. Integers are integers: a double would lose the last digits of large numbers of bytes.
  */
 #include "render/report/report_json.h"
@@ -400,7 +400,7 @@ static void add_diagnostics(struct json_writer *json, const struct trace *trace,
 
 bool report_json(struct buffer *out, const struct trace *trace, const struct report_options *options,
                  struct arena *scratch) {
-    struct json_writer json = json_document(out, 2);
+    struct json_writer json = json_document(out, 3);
     json_text(&json, "file", options->file);
     json_text(&json, "fingerprint", options->fingerprint);
     json_text(&json, "recording_id", options->recording_id);

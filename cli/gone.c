@@ -1,0 +1,38 @@
+/* A row is added where an option or a value of an option goes; it answers for every later version. */
+#include "cli/gone.h"
+
+#include <string.h>
+
+static const struct {
+    unsigned verbs;
+    const char *option, *value; /* NULL: the option itself */
+    const char *instead;
+} rows[] = {
+    {VERB_WHATIF | VERB_PLAN, "extrapolate", NULL,
+     "record the size you ask for, or ask `strata plan` about this one"},
+    {VERB_WHATIF | VERB_PLAN, "to", NULL, "record the size you ask for, or ask `strata plan` about this one"},
+    {VERB_WHATIF, "budget", NULL, "use --gpu SIZE, which says what fits"},
+    {VERB_PLAN, "ranks", NULL, "plan one rank's recording; shards of other sizes are not planned"},
+    {VERB_BATCH, "index", NULL, "use `strata batch DIR -o OUT --resume`, which indexes what is there"},
+    {VERB_BATCH, "join", NULL, "export each file; SQLite's ATTACH joins the databases"},
+    {VERB_BATCH, "watch", NULL, "run `strata batch ... --resume` again"},
+    {VERB_BATCH, "every", NULL, "run `strata batch ... --resume` again"},
+    {VERB_BATCH, "series", NULL, "use `strata html A B C -o OUT.html` for the dumps of one process"},
+    {VERB_BATCH, "group-by", NULL, "the index compares all ranks; sort its columns"},
+    {VERB_PNG, "view", NULL, "use --from, --to, --at, --color-by, --filter; the page saves its own picture"},
+    {VERB_EXPORT | VERB_BATCH, "to", "speedscope", "speedscope reads pprof and folded: use --to pprof"},
+    {VERB_BATCH, "export", "speedscope", "speedscope reads pprof and folded: use --export pprof"},
+    {VERB_CHECK, "format", "markdown", "use text, github, junit or json"},
+};
+
+static bool is_value(const char *known, const char *value) {
+    return known == NULL || value == NULL ? known == value : strcmp(known, value) == 0;
+}
+
+const char *gone_instead(enum verb_bit verb, const char *name, size_t length, const char *value) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if ((rows[i].verbs & verb) != 0 && strlen(rows[i].option) == length &&
+            memcmp(rows[i].option, name, length) == 0 && is_value(rows[i].value, value))
+            return rows[i].instead;
+    return NULL;
+}
