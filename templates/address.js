@@ -57,8 +57,8 @@ export function showAll(page, all) {
 /** The most letters of a mark's note. */
 export const NOTE_MOST = 60;
 
-/** The address that was written last, when, and what writes it. */
-const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0, form: hashOfState }));
+/** The address that was written last, when, and what writes it; the one that a fault was left for. */
+const lastOf = perPage(() => ({ timer: 0, hash: "", at: 0, leftFor: "", form: hashOfState }));
 
 /** Changes nearer to each other than this are one step of the history. */
 const HISTORY_PAUSE_MS = 1000;
@@ -326,6 +326,18 @@ export function readHash(page, text) {
         mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "hole",
     });
     change(page, { misread: [...misread] });
+}
+
+/** Leaves a view that cannot be drawn, for the one that the address still names or, if that one is no better, for the one
+ * that the page opens with. @param {Page} page */
+export function leaveFault(page, read = readHash) {
+    const last = lastOf(page);
+    clearTimeout(last.timer);
+    last.timer = 0;
+    const back = last.leftFor === last.hash ? "" : last.hash;
+    last.leftFor = last.hash;
+    read(page, back);
+    invalidate(page, EVERYTHING);
 }
 
 /** Follows another address in the same page. @param {Page} page */

@@ -90,8 +90,8 @@ function holesBar(holes, rest) {
 }
 
 /** A button that selects the allocation that keeps a hole's segment, with its stack.
- * @param {Page} page @param {Hole} hole */
-function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, block }) {
+ * @param {Page} page @param {number} moment @param {Hole} hole */
+function keeperButton(page, moment, { used_bytes, segment_bytes, blocks, allocation, block }) {
     const { session, view } = page;
     const { stack, bytes: held, birth } = view.c.allocation(allocation);
     const site = view.c.stack_site(stack);
@@ -104,7 +104,7 @@ function keeperButton(page, { used_bytes, segment_bytes, blocks, allocation, blo
     const button = make("button", "quiet pinned", words, line, { title });
     button.addEventListener("click", (event) => {
         event.stopPropagation();
-        chooseHole(page, heldMoment(page), block, allocation);
+        chooseHole(page, moment, block, allocation);
     });
     return button;
 }
@@ -124,14 +124,14 @@ function holesTable(/** @type {Page} */ page, /** @type {number} */ event) {
                 "Bytes that go back to the driver if everything in the segment is freed; below, per byte freed";
             const times = make("small", "", `\u00d7 ${(hole.segment_bytes / hole.used_bytes).toFixed(1)}`);
             const back = make("span", "", formatBytes(hole.segment_bytes), make("br"), times, { title });
-            return [size, keeperButton(page, hole), back];
+            return [size, keeperButton(page, event, hole), back];
         }),
     );
     made.setAttribute("role", "grid");
     for (const [i, { block }] of holes.entries()) {
         const row = made.tBodies[0].rows[i];
         row.setAttribute("aria-selected", String(block === holeNow(page)));
-        row.addEventListener("click", () => chooseHole(page, heldMoment(page), block));
+        row.addEventListener("click", () => chooseHole(page, event, block));
     }
     const rest = count ? [make("p", "why-foot", `${formatPlural(count, "smaller hole")}: ${formatBytes(bytes)}`)] : [];
     return [make("h3", "", `${formatPlural(holes.length + count, "hole")}, by size`), bar, made, ...rest];
@@ -156,9 +156,9 @@ function poolsTable(/** @type {Page} */ page, /** @type {number} */ count) {
 /** The result of the replay, in a sentence. @param {Page} page */
 function replayText(page) {
     const { view } = page;
-    const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
-    if (place === 0) return "";
-    const { grade, allocations, allocations_exact, driver_events, driver_events_exact } = view.c.replayed();
+    const replayed = view.find.replayed();
+    if (!replayed) return "";
+    const { grade, allocations, allocations_exact, driver_events, driver_events_exact } = replayed;
     if (GRADES[grade] === "refused") return `Replay check: refused, because ${view.sentence("replay_reason")}.`;
     const part = (/** @type {number} */ same, /** @type {number} */ of, /** @type {string} */ what) =>
         `${same === of ? "all" : `${same.toLocaleString("en-US")} of`} ${formatPlural(of, what)}`;

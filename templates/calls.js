@@ -24,13 +24,29 @@ export function checkView(fields, wanted) {
             throw new RangeError(`The view's ${name} cannot be ${valueText(wanted[name])}.`);
 }
 
+/** Errors that a call told its script, which are no faults of the page. @type {WeakSet<object>} */
+export const toldErrors = new WeakSet();
+
+/** @param {unknown} error @returns {never} */
+function tell(error) {
+    if (error instanceof Error && !(error instanceof WebAssembly.RuntimeError)) toldErrors.add(error);
+    throw error;
+}
+
 /** @param {Promise<unknown>} ready @param {string[]} names @param {(name: string) => (...asked: any[]) => unknown} find
  * what answers; it says so where nothing does @returns {any} */
 export function makeCalls(ready, names, find) {
     const calls = names.map((name) => [
         name,
-        // null counts as undefined.
-        (/** @type {unknown[]} */ ...asked) => find(name)(...asked.map((one) => one ?? undefined)),
+        (/** @type {unknown[]} */ ...asked) => {
+            try {
+                // null counts as undefined.
+                const answer = find(name)(...asked.map((one) => one ?? undefined));
+                return answer instanceof Promise ? answer.catch(tell) : answer;
+            } catch (error) {
+                return tell(error);
+            }
+        },
     ]);
     return { ready, ...Object.fromEntries(calls) };
 }

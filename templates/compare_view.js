@@ -129,6 +129,7 @@ function rowOf(compare, { name, key, a, b, delta }, by, forGood) {
 
 /** @param {Compare} compare @param {number} index @returns {CompareRow | null} */
 function rowAt(compare, index) {
+    if (index < 0) return null;
     const row = compare.rows ? compare.rows[index] : index;
     if (typeof row !== "number") return row ?? null;
     return compare.content && row < compare.content.count

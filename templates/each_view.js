@@ -47,14 +47,21 @@ function livedText(/** @type {Page} */ page, /** @type {number} */ birth, /** @t
 /** The number of rows, and whether they are still being sorted. */
 const rowsOf = perPage(() => ({ asked: "", count: 0, waiting: false, figure: formatBytes }));
 
+/** Begins to list what the search finds of the allocations alive in the events [first, end), in an order of ORDERS.
+ * Returns what goes on with it: true as long as there is more. @param {View} view @param {string} order */
+function listMatches(view, order, first = -1, end = view.facts.events) {
+    const code = view.c.match_rows(ORDERS.indexOf(order.replace("-", "")), Number(order.startsWith("-")), first, end);
+    return () => code === 0 && view.c.match_step() === 1;
+}
+
 /** Lists the rows again, then calls `done`: before it returns or, with many allocations, after turns of the browser;
  * never if other rows are asked for meanwhile. @param {Page} page @param {string} asked @param {() => void} done */
 async function listRows(page, asked, done) {
     const { state, view } = page;
     const rows = rowsOf(page);
     const of = view;
-    let code = of.c.match_rows(ORDERS.indexOf(state.order.replace("-", "")), state.order.startsWith("-") ? 1 : 0);
-    while (code === 0 && of.c.match_step() === 1)
+    const goOn = listMatches(of, state.order);
+    while (goOn())
         if (of.facts.allocations > AT_ONCE) {
             await nextTurn();
             if (rows.asked !== asked || view !== of) return;
@@ -101,11 +108,10 @@ function csvRow(page, id, stacks) {
     return [id, bytes, ...moments.map((event) => event ?? ""), ...times, stream, ...what, address, text];
 }
 
-/** Makes CSV of the allocations that are listed and that `passes` accepts.
- * @param {Page} page @param {(id: number) => boolean} passes @param {(done: number) => void} progress */
-async function csvOfRows(page, passes, progress) {
-    const { c } = page.view;
-    const ids = Float64Array.from({ length: c.match_count() }, (_, i) => c.match_row(i)).filter(passes);
+/** Makes CSV of the allocations that are listed. @param {Page} page @param {(done: number) => void} progress */
+async function csvOfRows(page, progress) {
+    const { c, module } = page.view;
+    const ids = new Uint32Array(module.memory.buffer, c.match_ids() >>> 0, c.match_count()).slice();
     const stacks = new Map();
     const goesOn = (/** @type {number} */ done) => (progress(done), true);
     const csv = await makeCsv(CSV_HEADS, ids.length, (i) => csvRow(page, ids[i], stacks), goesOn);
@@ -116,7 +122,7 @@ async function saveCsv(/** @type {Page} */ page, /** @type {HTMLButtonElement} *
     button.disabled = true;
     while (rowsOf(page).waiting) await nextTurn();
     const tell = (/** @type {number} */ done) => setText(button, `CSV ${Math.floor(done * 100)} %`);
-    saveBlob(page, await csvOfRows(page, () => true, tell), "csv");
+    saveBlob(page, await csvOfRows(page, tell), "csv");
     setText(button, "Save CSV");
     button.disabled = false;
 }
@@ -128,19 +134,11 @@ export async function csvInView(page) {
     while (rows.waiting) await nextTurn();
     rows.asked = "";
     const { first, end } = rangeEvents(page, state);
-    const code = view.c.match_rows(ORDERS.indexOf("birth"), 0);
-    while (code === 0 && view.c.match_step() === 1) if (view.facts.allocations > AT_ONCE) await nextTurn();
-    const passes = (/** @type {number} */ id) => isAlive(page, id, first, end);
-    const csv = csvOfRows(page, passes, () => {});
+    const goOn = listMatches(view, "birth", first, end);
+    while (goOn()) if (view.facts.allocations > AT_ONCE) await nextTurn();
+    const csv = csvOfRows(page, () => {});
     invalidate(page, LIST);
     return csv;
-}
-
-/** Is an allocation alive in a part of the events [first, end)?
- * @param {Page} page @param {number} id @param {number} first @param {number} end */
-export function isAlive(page, id, first, end) {
-    const { birth, death } = page.view.c.allocation(id);
-    return birth < end && death >= first;
 }
 
 /* ---- the table ---- */
@@ -205,6 +203,7 @@ export function createEach(/** @type {Page} */ page, /** @type {HTMLElement} */ 
         fill: (one, index) => fillRow(page, one, index),
         choose: (index) => {
             const allocation = view.c.match_row(index);
+            if (allocation < 0) return;
             change(page, { selected: allocation, focus: null });
             showAllocation(page, allocation);
         },

@@ -1,6 +1,7 @@
 // Brings the recording that this file carries into the WebAssembly module, in slices, so that the page stays alive.
+import { toldErrors } from "./calls.js";
 import { Session } from "./session.js";
-import { element, formatPlural, setText } from "./text.js";
+import { element, formatPlural, make, makeButton, setText } from "./text.js";
 import { nextTurn, STEPS_MS, turns } from "./turns.js";
 
 export const PAYLOAD_ERRORS = new Map([
@@ -173,22 +174,38 @@ export function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
-/** A fault of the module is ours: says so, and asks for the details that help to mend it.
- * @param {unknown} error @param {Page | null} page */
-function showFault(error, page) {
-    if (!(error instanceof WebAssembly.RuntimeError)) return;
-    const { version, fingerprint } = page?.meta ?? {};
+/** A fault in a page that is shown is ours: says so, asks for the details that help to mend it, and offers the view
+ * before it.
+ * @param {unknown} error @param {Page | null} page @param {(page: Page) => void} goBack */
+function showFault(error, page, goBack) {
+    if (!page || !(error instanceof Error) || toldErrors.has(error)) return;
+    const { version, fingerprint } = page.meta;
     const failure = element("failure", HTMLDivElement);
     failure.hidden = false;
-    setText(
-        failure,
-        `This page has a fault of its own (${error.message}). What it shows may be out of date; reload it to ` +
-            `start afresh. Please report it with what you did last, version ${version} of Strata and the ` +
-            `recording's fingerprint ${fingerprint}. The recording itself is not needed at first.`,
+    failure.classList.add("over");
+    const back = () => {
+        failure.hidden = true;
+        goBack(page);
+    };
+    failure.replaceChildren(
+        make(
+            "p",
+            "",
+            `This page has a fault of its own (${error.message}). What it shows may be out of date. Please report it ` +
+                `with what you did last, version ${version} of Strata and the recording's fingerprint ` +
+                `${fingerprint}. The recording itself is not needed at first.`,
+        ),
+        make(
+            "p",
+            "card-actions",
+            makeButton("quiet", "Back to the view before", back),
+            makeButton("quiet", "Start afresh", () => location.reload()),
+        ),
     );
 }
 
-export function startFaults(/** @type {() => Page | null} */ inHand) {
-    addEventListener("error", ({ error }) => showFault(error, inHand()));
-    addEventListener("unhandledrejection", ({ reason }) => showFault(reason, inHand()));
+/** @param {() => Page | null} inHand @param {(page: Page) => void} goBack */
+export function startFaults(inHand, goBack) {
+    addEventListener("error", ({ error }) => showFault(error, inHand(), goBack));
+    addEventListener("unhandledrejection", ({ reason }) => showFault(reason, inHand(), goBack));
 }

@@ -1,5 +1,5 @@
 // The page of one recording.
-import { followAddress, readHash, scheduleHash, writeHash } from "./address.js";
+import { followAddress, leaveFault, readHash, scheduleHash, writeHash } from "./address.js";
 import { pressKey } from "./keys.js";
 import { knownOpening, loadPage, prepareFirst, reportProgress, startFaults } from "./load.js";
 import { nextTurn } from "./turns.js";
@@ -46,7 +46,7 @@ async function start() {
     startSpoken(page);
 }
 
-startFaults(() => shown);
+startFaults(() => shown, leaveFault);
 
 const ready = start();
 

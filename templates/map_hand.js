@@ -25,8 +25,7 @@ function pick(page, x, y) {
     const { view } = page;
     if (!mapOf(page).laid || x < 0 || y < 0) return -1;
     const at = [Math.floor(x), Math.floor(y)];
-    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(view.handle, ...at);
-    return place === 0 ? -1 : view.c.map_pick(at[0], at[1]).block;
+    return view.find.map_pick(at[0], at[1])?.block ?? -1;
 }
 
 /** Chooses a hole, or the allocation that keeps it, both in the map and in the list of holes. @param {Page} page

@@ -202,9 +202,9 @@ function outlineBlock(/** @type {Page} */ page, context, block, color, top) {
     const { view } = page;
     const plot = plotOf(page);
     for (let nth = 0; nth < 64; nth++) {
-        if (/** @type {(...numbers: number[]) => number} */ (view.module.view_map_place)(view.handle, block, nth) === 0)
-            return;
-        const { x, end, y } = view.c.map_place(block, nth);
+        const found = view.find.map_place(block, nth);
+        if (!found) return;
+        const { x, end, y } = found;
         const [left, width] = [gutterOf(page).left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
         pen(context, { lineWidth: 4, strokeStyle: themeColor("--surface") });
         context.strokeRect(left, y / plot.ratio - top - 1, width, 16);
@@ -219,7 +219,7 @@ export function holeNow(page) {
     const event = heldMoment(page);
     if (!hole || hole.event !== event || page.view.sentence("map_refusal")) return -1;
     page.view.c.gap(event);
-    return hole.block;
+    return page.view.find.hole(hole.block)?.blocks ? hole.block : -1;
 }
 
 /** The largest allocation that keeps the chosen hole; -1: no hole is chosen. @param {Page} page */

@@ -34,6 +34,7 @@ import {
     AXES,
     change,
     DETAIL,
+    drawBeforeActing,
     eventOfAxis,
     EVERYTHING,
     flush,
@@ -312,6 +313,8 @@ export function openPage(page, changed, drawn) {
 
 /** Starts mouse, keys and the parts beside the timeline, once the address is read. @param {Page} page */
 export function startPage(page) {
+    drawBeforeActing(page, page.element("side", HTMLElement));
+    drawBeforeActing(page, page.element("map", HTMLElement));
     startPlot(page);
     startMinimap(page);
     startMap(page);

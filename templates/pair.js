@@ -1,5 +1,5 @@
 // The page of a difference: two pages of one recording each, which move together, with the differences beside them.
-import { followAddress, formAddress, hashOfState, readHash, scheduleHash, setDevice } from "./address.js";
+import { followAddress, formAddress, hashOfState, leaveFault, readHash, scheduleHash, setDevice } from "./address.js";
 import { checkView, valueText } from "./calls.js";
 import { setFilter } from "./filter.js";
 import { pressKey } from "./keys.js";
@@ -352,7 +352,10 @@ async function start() {
     startSpoken(a);
 }
 
-startFaults(() => shown?.inHand ?? null);
+startFaults(
+    () => shown?.inHand ?? null,
+    () => shown && leaveFault(shown.a, (_, text) => shown && readPair(shown, text)),
+);
 
 const ready = start();
 

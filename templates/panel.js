@@ -16,6 +16,7 @@ import {
     COLORINGS,
     invalidate,
     isDark,
+    isStale,
     LIST,
     momentText,
     perPage,
@@ -348,8 +349,8 @@ export const listKeysOf = perPage((page) => ({
 /** Saves the current list as a table. @param {Page} page */
 async function saveList(page) {
     const panel = panelOf(page);
-    const { content } = panel;
-    if (!content) return;
+    const content = listContent(page, shownMoment(page));
+    panel.content = content;
     const { groups, entry, lasting } = content;
     const what = csvField(panel.listWhat.textContent ?? "");
     const heads = [what, "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])];
@@ -359,7 +360,7 @@ async function saveList(page) {
         return [csvField(name), bytes, count, ...kept];
     };
     // Other rows may take their place meanwhile.
-    const blob = await makeCsv(heads, groups.count, row, () => panel.content === content);
+    const blob = await makeCsv(heads, groups.count, row, () => panel.content === content && !isStale(page, LIST));
     if (blob) saveBlob(page, blob, "csv", `-${page.state.groupBy}`);
 }
 

@@ -35,10 +35,18 @@ export function readRecord(module, fields, place, call) {
     return record;
 }
 
+/** A record or, where there is none, null. @param {ModuleExports} module @param {readonly string[]} fields
+ * @param {number} place */
+const recordOrNone = (module, fields, place) => (place === 0 ? null : readRecord(module, fields, place, ""));
+
+/** @template C @typedef {{[K in keyof C]: C[K] extends (...numbers: infer N) => infer R ? (...numbers: N) => R | null :
+ * never}} OrNone the same calls, for records that may not be there */
+
 /** Binds the calls of a kind of handle to one. WebAssembly returns 32-bit numbers as signed ones, so results that the
  * list of calls marks as a place or a count are made unsigned here. @param {ModuleExports} module
- * @param {"session_" | "view_"} kind @param {Record<string, string>} rows what fills a record @param {number} handle */
-export function bindCalls(module, kind, rows, handle) {
+ * @param {"session_" | "view_"} kind @param {Record<string, string>} rows what fills a record @param {number} handle
+ * @param {typeof readRecord | typeof recordOrNone} [read] */
+export function bindCalls(module, kind, rows, handle, read = readRecord) {
     /** @type {Record<string, (...numbers: number[]) => unknown>} */
     const bound = {};
     for (const exported of Object.keys(module)) {
@@ -46,7 +54,7 @@ export function bindCalls(module, kind, rows, handle) {
         const name = exported.slice(kind.length);
         const call = module[exported].bind(null, handle);
         const fields = /** @type {Record<string, readonly string[]>} */ (RECORDS)[rows[name]];
-        bound[name] = fields ? (...numbers) => readRecord(module, fields, call(...numbers), name) : call;
+        bound[name] = fields ? (...numbers) => read(module, fields, call(...numbers), name) : call;
     }
     return bound;
 }
@@ -196,6 +204,8 @@ export class View {
         this.c = /** @type {ViewCalls} */ (
             /** @type {unknown} */ (bindCalls(this.module, "view_", VIEW_ROWS, this.handle))
         );
+        /** @type {OrNone<ViewCalls> | null} */
+        this.finds = null;
         this.device = device;
         this.facts = this.c.facts();
         /** The call site of every stack, asked for once. @type {Uint32Array | null} */
@@ -206,6 +216,12 @@ export class View {
         this.held = { count: 0, allocations: 0, bytes: 0 };
         /** Texts of phases and parts, by their key. @type {Map<string, string[]>} */
         this.names = new Map();
+    }
+
+    /** The same calls where there may be no record: null. Made when first asked for, because most views need none. */
+    get find() {
+        const bind = () => bindCalls(this.module, "view_", VIEW_ROWS, this.handle, recordOrNone);
+        return (this.finds ??= /** @type {OrNone<ViewCalls>} */ (/** @type {unknown} */ (bind())));
     }
 
     /** The name of a stack's call site. @param {number} stack */
@@ -251,11 +267,8 @@ export class View {
 
     /** A text of the module; "" if it has none. @param {"map_refusal" | "replay_reason" | "peak_made"} name */
     sentence(name) {
-        const call = /** @type {(handle: number) => number} */ (this.module[`view_${name}`]);
-        const place = call(this.handle);
-        if (place === 0) return "";
-        const { place: at, nbytes } = readRecord(this.module, RECORDS.text, place, name);
-        return this.session.decode({ place: at, nbytes });
+        const text = this.find[name]();
+        return text ? this.session.decode(text) : "";
     }
 
     /** The colour of a call site as a CSS background. @param {number} site @param {boolean} dark */
@@ -357,13 +370,7 @@ export class View {
 
     /** @param {number} count @returns {Held} */
     hold(count) {
-        this.held = { count, allocations: 0, bytes: 0 };
-        for (let i = 0; i < count; i++) {
-            const group = this.c.group(i);
-            this.held.allocations += group.count;
-            this.held.bytes += group.bytes;
-        }
-        return this.held;
+        return (this.held = { count, ...this.c.groups_sum() });
     }
 
     /** The first groups of the last request. @param {number} most */

@@ -279,6 +279,23 @@ export function isStale(page, parts) {
     return ((frame.parts | frame.begunParts) & parts) !== 0;
 }
 
+/** Lets clicks and keys in a box act on what the page shows by then: what is out of date is drawn before, and what the
+ * drawing took away is not acted on. @param {Page} page @param {HTMLElement} box */
+export function drawBeforeActing(page, box) {
+    for (const type of ["click", "change", "keydown"])
+        box.addEventListener(
+            type,
+            (event) => {
+                if (!isStale(page, LIST | DETAIL | MAP)) return;
+                flush(page);
+                if (!(event.target instanceof Node) || event.target.isConnected) return;
+                event.preventDefault();
+                event.stopImmediatePropagation();
+            },
+            true,
+        );
+}
+
 /** Begins to draw what is out of date. @param {Page} page */
 function beginDrawing(page) {
     const frame = frameOf(page);

@@ -151,7 +151,9 @@ static i32 matches_find(struct page_view *view) {
     struct matching *matching = &view->matching;
     uint32_t end = step_end(matching->next, allocations->count);
     for (; matching->next < end; matching->next++)
-        if (allocation_is_found(view, matching->next)) {
+        if (allocations->birth[matching->next] < matching->end &&
+            allocations->death[matching->next] >= matching->first &&
+            allocation_is_found(view, matching->next)) {
             view->matches[matching->count++] = matching->next;
             if (allocations->size[matching->next] > view->largest_match)
                 view->largest_match = allocations->size[matching->next];
@@ -194,9 +196,10 @@ static i32 matches_sort(struct page_view *view) {
     return matching_end(view, matching->count, PAYLOAD_OK);
 }
 
-i32 view_match_rows(struct page_view *view, u32 by, u32 falling) {
+i32 view_match_rows(struct page_view *view, u32 by, u32 falling, f64 from, f64 to) {
     arena_release(&view->listing);
-    view->matching = (struct matching){.by = by, .falling = falling != 0};
+    view->matching = (struct matching){
+        .by = by, .falling = falling != 0, .first = moment_of(view, from), .end = moment_end_of(view, to)};
     view->n_matches = 0;
     view->largest_match = 0;
     view->matches = arena_column(&view->listing, view_allocations(view)->count, sizeof *view->matches);
@@ -226,4 +229,8 @@ f64 view_largest_match(struct page_view *view) {
 
 f64 view_match_row(struct page_view *view, u32 index) {
     return index < view->n_matches ? (double)view->matches[index] : -1.0;
+}
+
+place view_match_ids(struct page_view *view) {
+    return (place)view->matches;
 }

@@ -50,6 +50,15 @@ place view_group(struct page_view *view, u32 index) {
                 group->of_free ? GROUP_OF_FREE : group->part);
 }
 
+place view_groups_sum(struct page_view *view) {
+    uint64_t bytes = 0, allocations = 0;
+    for (uint32_t i = 0; i < view->n_groups; i++) {
+        bytes += view->groups[i].bytes;
+        allocations += view->groups[i].count;
+    }
+    return FILL(view, sum, (double)allocations, (double)bytes);
+}
+
 void view_also_forget(struct page_view *view) {
     arena_release(&view->looking);
     view->also = (struct also_finding){0};

@@ -148,6 +148,7 @@ struct matching {
     enum { MATCHES_READY, MATCHES_FOUND, MATCHES_KEYED, MATCHES_SORTED } doing;
     /* next: the allocation or match that is next to be looked at; count: matches so far */
     uint32_t by, next, count;
+    uint32_t first, end; /* moments: what is alive in them is listed */
     bool falling;
     const uint32_t *rank; /* of call sites, where they order */
     struct sorting sorting;

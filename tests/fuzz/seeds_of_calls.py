@@ -125,7 +125,7 @@ def searching(recipe, device):
             calls.words(slot, text)
             for name, values in (("kept", ()), ("matches", (60,)), ("next_match", (0, 1)), ("next_match", (90, -1)),
                                  ("hits", (0, 0, 1024, 50)), ("narrow", (1,)), ("groups", (60, 0)),
-                                 ("match_rows", (len(text) % 6, slot)), *[("match_step", ())] * 12, ("match_count", ()),
+                                 ("match_rows", (len(text) % 6, slot, 8 * slot - 1, 200)), *[("match_step", ())] * 12, ("match_count", ()),
                                  ("match_row", (0,)), ("narrow", (0,))):
                 calls.view(name, *values)
         calls.draw(flags=2)

@@ -108,14 +108,28 @@ describe("views of scripts", { skip }, () => {
 });
 
 describe("faults", { skip }, () => {
-    test("a fault of the module gives a sentence that says how to report it", async () => {
+    test("every fault gives a sentence that says how to report it, and a way back", async () => {
         const file = writePage(path.join(samples, "train.pickle"));
         const context = await openContext();
         const page = await context.newPage();
         await page.goto(pathToFileURL(file).href);
         await ask(page, "strata.ready");
-        await ask(page, "void setTimeout(() => { throw new WebAssembly.RuntimeError('unreachable'); })");
-        await until(async () => /fault of its own \(unreachable\).*report it.*xxh128:/s.test(await page.locator("#failure").innerText()), "the sentence");
+        const failure = page.locator("#failure");
+        for (const kind of ["WebAssembly.RuntimeError", "RangeError"]) {
+            await ask(page, `void setTimeout(() => { throw new ${kind}('of ${kind}'); })`);
+            const told = new RegExp(`fault of its own \\(of ${kind}\\).*report it.*xxh128:`, "s");
+            await until(async () => told.test(await failure.innerText()), "the sentence");
+        }
+        // An error that a call tells its script is none of the page's.
+        await page.evaluate("void strata.setView({ device: 99 })");
+        assert.match(await failure.innerText(), /of RangeError/);
+        await ask(page, "strata.setView({ search: 'conv' })");
+        await until(async () => /search=conv/.test(page.url()), "the address");
+        await ask(page, "strata.setView({ groupBy: 'file' }), void setTimeout(() => { throw new TypeError('late'); })");
+        await until(async () => /late/.test(await failure.innerText()), "the next sentence");
+        await page.getByRole("button", { name: "Back to the view before" }).click();
+        await until(async () => !(await failure.isVisible()), "no sentence");
+        assert.equal((await ask(page, "strata.view()")).search, "conv");
         await context.close();
     });
 });
