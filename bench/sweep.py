@@ -22,9 +22,9 @@ NOISE_S, NOISE_KIB = 0.02, 8192  # a run takes this much in any case; no exponen
 # How many of each dimension one unit of a scale is; devices and pools have limits (docs/inputs-reference.md).
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
               "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1, "lines": 10, "ranks": 0.1, "files": 0.1}
-VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "whatif": ["whatif", "--json"], "check": ["check"], "plan": ["plan", "--json"],
+VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "check": ["check"], "plan": ["plan", "--json"],
          "diff": ["diff", "--json"], "batch": ["batch"], **{kind: ["export", "--to", kind] for kind in ("csv", "sqlite", "pprof", "folded", "speedscope", "perfetto")}}
-OF_LOGS = ("lines", "ranks")  # dimensions of a log, which diff, plan, whatif and export refuse
+OF_LOGS = ("lines", "ranks")  # dimensions of a log, which diff, plan and export refuse
 
 
 def log(n, at):
@@ -72,9 +72,9 @@ def recording(size, at):
 
 def cost(program, verb, path):
     """Seconds of the processor, and the most KiB of memory."""
-    rules = [] if verb in ("whatif", "plan") else ["--rules", path.parent / "rules"]
+    rules = [] if verb in ("plan",) else ["--rules", path.parent / "rules"]
     words = [program, *VERBS[verb], *rules, *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
-    out = [] if verb in ("check", "diff", "whatif", "plan", "report") else ["-o", path.parent / "pages"] if verb == "batch" else ["-f", "-o", path.parent / "out"]
+    out = [] if verb in ("check", "diff", "plan", "report") else ["-o", path.parent / "pages"] if verb == "batch" else ["-f", "-o", path.parent / "out"]
     # A program inherits the memory high-water mark of the one that starts it, so time(1), which is small, starts it.
     done = subprocess.run(["/usr/bin/time", "-f", "%U %S %M", *map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode not in (0, 3):

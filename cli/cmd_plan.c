@@ -10,9 +10,7 @@
 #include "cli/recording.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
-#include "cli/whatif.h"
 #include "layout/device_part.h"
-#include "render/png/plan_chart.h"
 #include "render/report/report_plan.h"
 
 #include <inttypes.h>
@@ -103,27 +101,6 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
     return helped_end(&helped, done, out, recording, scratch->limit_hit);
 }
 
-/* Draws the plan. Returns an enum exit_code. */
-static int picture_build(struct buffer *out, struct recording *recording, const struct settings *settings,
-                         uint32_t device) {
-    const struct picture_options options =
-        picture_options_of(settings, recording->input.name, recording->fingerprint);
-    struct helped helped;
-    struct plan plan;
-    struct arena scratch;
-    recording_scratch(recording, &scratch);
-    helped_init(&helped, settings, &scratch);
-    helped.request.draws = true;
-    enum chart_error error = CHART_NO_MEMORY;
-    if (device_plan(&plan, &recording->trace, device, &helped.request, &helped.beside.arena))
-        error = plan_chart_png(out, &plan, &options, &helped.beside.arena);
-    int code = helped_end(&helped, error != CHART_NO_MEMORY, out, recording, scratch.limit_hit);
-    arena_release(&scratch);
-    return error == CHART_OK || error == CHART_NO_MEMORY
-               ? code
-               : picture_print_error(recording->input.shown, error, settings);
-}
-
 int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,
                      uint32_t device) {
     struct settings own = *settings;
@@ -137,44 +114,31 @@ int page_render_plan(struct buffer *out, struct recording *recording, const stru
 
 /* ---- one setting for several recordings, each of which is read, replayed and released again ---- */
 
-/* Adds a device's need under each scenario; scenarios that not all devices have are dropped. */
-static void scenarios_add(struct plan_together *together, const struct whatif *whatif) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; together->n_devices == 0 && i < whatif->n_scenarios; i++) {
-        struct plan_candidate *candidate = &together->candidate[together->n_candidates++];
-        *candidate = (struct plan_candidate){.known = true, .served = true};
-        memcpy(candidate->name, whatif->scenario[i].name, sizeof candidate->name);
-    }
-    for (uint32_t i = 0; i < together->n_candidates; i++) {
-        struct plan_candidate candidate = together->candidate[i];
-        for (uint32_t k = 0; k < whatif->n_scenarios; k++) {
-            const struct whatif_scenario *one = &whatif->scenario[k];
-            if (strcmp(one->name, candidate.name) != 0)
-                continue;
-            if (one->peak_max_bytes > candidate.peak_bytes)
-                candidate.peak_bytes = one->peak_max_bytes;
-            candidate.known &= one->budgeted;
-            candidate.served &= !one->oom.happened;
-            together->candidate[n++] = candidate;
-            break;
-        }
-    }
-    together->n_candidates = n;
-    together->n_devices++;
-}
-
+/* Adds a device's need under each setting. False: no memory. */
 static bool device_add(struct plan_together *together, const struct recording *recording, uint32_t index,
-                       const struct settings *settings, struct arena *scratch) {
-    const struct whatif_request request = {.gpu_bytes = planning_budget(settings), .leave_packing = true};
+                       struct arena *scratch) {
+    const struct device_trace *device = &recording->trace.devices[index];
+    struct plan_need need[PLAN_NEEDS];
     struct program program;
-    struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);
-    if (whatif == NULL || !device_solve(whatif, &program, &recording->trace, index, &request, scratch))
+    struct replay replay;
+    if (!program_init(&program, &recording->trace, device, scratch) ||
+        !replay_run(&replay, &recording->trace, device, &program, scratch))
         return false;
-    if (whatif->replay.grade == REPLAY_REFUSED)
-        terminal_note(recording->input.shown, "device %d is left out: %s",
-                      (int)recording->trace.devices[index].ordinal, whatif->replay.reason);
-    else
-        scenarios_add(together, whatif);
+    if (replay.grade == REPLAY_REFUSED) {
+        terminal_note(recording->input.shown, "device %d is left out: %s", (int)device->ordinal,
+                      replay.reason);
+        return true;
+    }
+    if (!plan_needs_find(need, &together->n_needs, &program, &replay, together->budget_bytes, scratch))
+        return false;
+    for (uint32_t i = 0; i < together->n_needs; i++) {
+        struct plan_need *sum = &together->need[i];
+        *sum = (struct plan_need){.settings = need[i].settings,
+                                  .peak_bytes = need[i].peak_bytes > sum->peak_bytes ? need[i].peak_bytes
+                                                                                     : sum->peak_bytes,
+                                  .served = need[i].served && (together->n_devices == 0 || sum->served)};
+    }
+    together->n_devices++;
     return true;
 }
 
@@ -187,7 +151,7 @@ static bool recording_add(struct plan_together *together, const struct recording
         if (settings->has_device && settings->device != trace->devices[i].ordinal)
             continue;
         recording_scratch(recording, &scratch);
-        done = device_add(together, recording, i, settings, &scratch);
+        done = device_add(together, recording, i, &scratch);
         if (!done)
             recording_print_no_memory(recording, scratch.limit_hit);
         arena_release(&scratch);
@@ -258,16 +222,12 @@ static bool settings_check(const struct settings *settings) {
     else if (settings->has_keep && settings->keep_bytes >= settings->gpu_bytes)
         wrong =
             "--keep is as large as --gpu or larger, so nothing is left to plan with; give a smaller --keep";
-    else if (settings->extrapolate != NULL && settings->gpu_bytes == 0)
-        wrong = "--extrapolate ... --to max needs --gpu SIZE";
-    else if (settings->to_max && settings->extrapolate == NULL)
-        wrong = "--to max needs --extrapolate PATH=SIZE";
     else if (settings->n_inputs > 1 && settings->format == REPORT_JSON && settings->has_device)
         wrong = "of several recordings, --json holds all devices; leave out -d or --json";
-    else if (ending_kind(settings->output) != ENDING_WORDS &&
-             (settings->n_inputs > 1 || settings->extrapolate != NULL))
-        wrong = "of several recordings, and with --extrapolate, a plan is .txt, .md or .json; a page or "
-                "picture takes one recording";
+    else if (ending_kind(settings->output) == ENDING_PICTURE)
+        wrong = "a plan is no picture any more; -o X.html writes the page that shows it";
+    else if (ending_kind(settings->output) != ENDING_WORDS && settings->n_inputs > 1)
+        wrong = "of several recordings, a plan is .txt, .md or .json; a page takes one recording";
     if (wrong != NULL)
         terminal_error(NULL, "plan: %s", wrong);
     return wrong == NULL;
@@ -277,17 +237,10 @@ static int plan_main(const struct settings *given) {
     struct settings settings = *given;
     if (!ending_choose("plan", &settings) || !settings_check(&settings))
         return EXIT_CODE_USAGE;
-    settings.to_max = settings.extrapolate != NULL;
-    if (settings.to_max)
-        return extrapolation_main(&settings);
     if (settings.n_inputs > 1)
         return plan_together_main(&settings);
-    switch (ending_kind(settings.output)) {
-    case ENDING_PAGE: return convert_run(&settings, ".plan", ".html", page_render_plan);
-    case ENDING_PICTURE: return convert_run(&settings, ".plan", ".png", picture_build);
-    case ENDING_WORDS:
-    case ENDING_OTHER: break;
-    }
+    if (ending_kind(settings.output) == ENDING_PAGE)
+        return convert_run(&settings, ".plan", ".html", page_render_plan);
     return convert_words(&settings, ".plan", plan_build);
 }
 
@@ -302,7 +255,6 @@ const struct verb verb_plan = {
     .examples = "  strata plan oom.pickle\n"
                 "  strata plan --gpu 24GiB --json snapshot.pickle\n"
                 "  strata plan --gpu 24GiB snapshot.pickle -o plan.html\n"
-                "  strata plan oom.pickle -o plan.png\n"
-                "  strata plan --gpu 24GiB --extrapolate batch4.pickle=4 --to max batch8.pickle=8\n",
+                "  strata plan --set expandable_segments=True oom.pickle\n",
     .run = plan_main,
 };

@@ -8,10 +8,12 @@ static const struct {
     const char *option, *value; /* NULL: the option itself */
     const char *instead;
 } rows[] = {
-    {VERB_WHATIF | VERB_PLAN, "extrapolate", NULL,
-     "record the size you ask for, or ask `strata plan` about this one"},
-    {VERB_WHATIF | VERB_PLAN, "to", NULL, "record the size you ask for, or ask `strata plan` about this one"},
-    {VERB_WHATIF, "budget", NULL, "use --gpu SIZE, which says what fits"},
+    {VERB_PLAN, "extrapolate", NULL, "record the size you ask for, or ask `strata plan` about this one"},
+    {VERB_PLAN, "to", NULL, "record the size you ask for, or ask `strata plan` about this one"},
+    {VERB_PLAN, "width", NULL, "a plan is no picture any more; -o X.html writes the page that shows it"},
+    {VERB_PLAN, "height", NULL, "a plan is no picture any more; -o X.html writes the page that shows it"},
+    {VERB_PLAN, "scale", NULL, "a plan is no picture any more; -o X.html writes the page that shows it"},
+    {VERB_PLAN, "budget", NULL, "use --gpu SIZE, which says what fits"},
     {VERB_PLAN, "ranks", NULL, "plan one rank's recording; shards of other sizes are not planned"},
     {VERB_BATCH, "index", NULL, "use `strata batch DIR -o OUT --resume`, which indexes what is there"},
     {VERB_BATCH, "join", NULL, "export each file; SQLite's ATTACH joins the databases"},

@@ -33,6 +33,8 @@ static const char verb_html_too[] = "trace_plot";
 static const struct verb *verb_find(const char *name) {
     if (strcmp(name, verb_html_too) == 0)
         return &verb_html;
+    if (strcmp(name, "whatif") == 0)
+        return &verb_plan; /* the name of `plan --set` before 0.4.0 */
     for (size_t i = 0; i < N_VERBS; i++)
         if (strcmp(verbs[i]->name, name) == 0)
             return verbs[i];

@@ -20,7 +20,6 @@
     X(REPORT, report)   \
     X(BATCH, batch)     \
     X(DIFF, diff)       \
-    X(WHATIF, whatif)   \
     X(PLAN, plan)       \
     X(CHECK, check)     \
     X(EXPORT, export)   \
@@ -90,20 +89,14 @@ struct settings {
     bool allocated;               /* export: sums of what was allocated, not of what is live */
     bool join;                    /* batch: one database of all exports */
 
-    const char *set[SETS_CAPACITY]; /* whatif: settings of the allocator, "key=value" or "key:value" */
+    const char *set[SETS_CAPACITY]; /* plan: settings of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    bool find_budget;      /* whatif: find the smallest budget that is enough */
-    bool to_max;           /* plan: find the largest size with --extrapolate */
-    bool plan_all;         /* plan: the page shows the plan of every device */
-    bool no_plan;          /* html, png, report, batch: make no plan */
-    uint64_t gpu_bytes;    /* whatif, plan: size of the device; 0: as the recording shows it */
-    uint64_t n_ranks;      /* plan; 0: not given */
-    uint64_t keep_bytes;   /* plan: what stays free of the device, for others */
-    uint32_t keep_percent; /* plan: the same in per cent; 2 by default, 0 where keep_bytes is given */
-    uint32_t without;      /* plan: bits of enum plan_word */
-    /* whatif: "PATH=SIZE" of the smaller recording; `input` is the larger one's. NULL: not given */
-    const char *extrapolate;
-    uint64_t to_size;         /* whatif: the size that is asked for; 0: none */
+    bool plan_all;            /* plan: the page shows the plan of every device */
+    bool no_plan;             /* html, png, report, batch: make no plan */
+    uint64_t gpu_bytes;       /* plan: size of the device; 0: as the recording shows it */
+    uint64_t keep_bytes;      /* plan: what stays free of the device, for others */
+    uint32_t keep_percent;    /* plan: the same in per cent; 2 by default, 0 where keep_bytes is given */
+    uint32_t without;         /* plan: bits of enum plan_word */
     const char **check_rules; /* check: [n_rules] as given */
     uint32_t n_rules;
     const char *config, *baseline; /* paths; NULL: none */

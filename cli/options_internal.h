@@ -8,7 +8,7 @@ enum {
     VERB_PICTURE = VERB_HTML | VERB_PNG,
     VERB_MANY = VERB_BATCH | VERB_DIFF | VERB_CHECK, /* verbs that take several operands */
     VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_MANY | VERB_EXPORT,
-    VERB_ANY = VERB_ALL | VERB_WHATIF | VERB_PLAN
+    VERB_ANY = VERB_ALL | VERB_PLAN
 };
 
 /* A bit beside those of the verbs: the option is listed in settings->flags. */

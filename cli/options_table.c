@@ -1,7 +1,7 @@
 /* The table of options: for each the verbs that have it, its effect on the settings, and its help. */
 #include "cli/options_internal.h"
 
-#include "analysis/model/whatif.h"
+#include "analysis/model/allocator_settings.h"
 #include "analysis/plan/plan.h"
 #include "base/units.h"
 #include "cli/filter.h"
@@ -158,7 +158,7 @@ static bool apply_export_to(struct settings *settings, const char *value) {
 }
 
 static bool apply_set(struct settings *settings, const char *value) {
-    if (!whatif_set_is_fine(value)) {
+    if (!allocator_setting_is_fine(value)) {
         snprintf(settings->wrong, sizeof settings->wrong,
                  "\"%.60s\" is not KEY=VALUE with a value that PyTorch takes; keys: expandable_segments, "
                  "garbage_collection_threshold, large_segment_size_mb, max_non_split_rounding_mb, "
@@ -216,15 +216,6 @@ static bool apply_without(struct settings *settings, const char *value) {
             return true;
         value += n + 1;
     }
-}
-
-static bool apply_to_max(struct settings *settings, const char *value) {
-    return settings->to_max = strcmp(value, "max") == 0;
-}
-
-static bool apply_extrapolate(struct settings *settings, const char *value) {
-    settings->extrapolate = value;
-    return strrchr(value, '=') != NULL;
 }
 
 static bool apply_rule(struct settings *settings, const char *value) {
@@ -361,7 +352,7 @@ static const struct option options[] = {
      "do part I of N (from 1), or the part that the scheduler's\nenvironment gives; writes no index"},
     {0, VERB_BATCH, "index", "DIR", TEXT(index_directory, 1),
      "convert nothing: join what the shards wrote into DIR"},
-    {'o', VERB_DIFF | VERB_WHATIF | VERB_PLAN, "output", "PATH", TEXT(output, 1),
+    {'o', VERB_DIFF | VERB_PLAN, "output", "PATH", TEXT(output, 1),
      "a file, whose ending chooses the format: .txt, .md, .json,\n.png or .html; - for standard output "
      "(default: text on standard output)"},
     {0, VERB_CHECK, "rule", "RULE", CALL(apply_rule),
@@ -388,38 +379,29 @@ static const struct option options[] = {
      "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
     {'d', VERB_BATCH | SHAPES, "device", "N", CALL(apply_device),
      "ordinal of the device to show (default: as strata html)"},
-    {'d', VERB_REPORT | VERB_WHATIF | VERB_PLAN | VERB_EXPORT | SHAPES, "device", "N", CALL(apply_device),
+    {'d', VERB_REPORT | VERB_PLAN | VERB_EXPORT | SHAPES, "device", "N", CALL(apply_device),
      "ordinal of the device (default: all)"},
     {0, VERB_REPORT, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 3"},
     {0, VERB_REPORT, "brief", NULL, FORMAT(REPORT_BRIEF),
      "JSON of one screen, at most 4 KB: what ran out, the\nparts of the peak, findings, the plan's first "
      "lines"},
-    {0, VERB_WHATIF | VERB_PLAN, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 1"},
-    {0, VERB_REPORT | VERB_WHATIF | VERB_PLAN, "markdown", NULL, FORMAT(REPORT_MARKDOWN),
-     "to paste into an issue"},
-    {0, VERB_WHATIF, "set", "KEY=VALUE", CALL(apply_set),
-     "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
+    {0, VERB_PLAN, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 1"},
+    {0, VERB_REPORT | VERB_PLAN, "markdown", NULL, FORMAT(REPORT_MARKDOWN), "to paste into an issue"},
+    {0, VERB_PLAN, "set", "KEY=VALUE", CALL(apply_set),
+     "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more change"},
     {0, VERB_PLAN, "keep", "SIZE|N%", CALL(apply_kept),
      "leave this much of --gpu to other libraries (default: 2%)"},
-    {0, VERB_PLAN, "ranks", "N", NUMBER(n_ranks, 2, 1000000), "plan optimizer state over this many ranks"},
     {0, VERB_PLAN, "without", "WORD,...", CALL(apply_without),
-     "exclude changes: expandable_segments, max_split_size_mb,\nroundup_power2_divisions, "
-     "large_segment_size_mb, findings,\nfused, checkpoint, eight_bit, offload"},
-    {0, VERB_WHATIF | VERB_PLAN, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
+     "exclude changes: expandable_segments, max_split_size_mb,\n"
+     "garbage_collection_threshold, roundup_power2_divisions,\nfindings, fused, checkpoint, eight_bit, "
+     "offload"},
+    {0, VERB_PLAN, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
      "the memory that the process may use, such as 80GiB\n(default: the limit that the recording shows)"},
     {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
      "plan what would make the run fit a device of this size,\nas strata plan does (default: after running "
      "out of memory)"},
     {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "no-plan", NULL, SET(no_plan, 1),
      "do not compute that plan"},
-    {0, VERB_WHATIF | VERB_PLAN, "extrapolate", "PATH=SIZE", CALL(apply_extrapolate),
-     "the same program recorded at a smaller size (batch, length\nof a sequence, number of layers); SNAPSHOT "
-     "is then\nPATH=SIZE of a larger one"},
-    {0, VERB_PLAN, "to", "max", CALL(apply_to_max), "the largest size of --extrapolate that fits --gpu"},
-    {0, VERB_WHATIF, "to", "SIZE", NUMBER(to_size, 1, 1000000000),
-     "the size to extrapolate to, a whole number"},
-    {0, VERB_WHATIF, "budget", NULL, SET(find_budget, 1),
-     "find the smallest budget that each scenario fits in"},
     {0, VERB_REPORT, "format", export_words + 1, CALL(apply_export),
      "--json, --markdown, --brief and the default, text, by name"},
     {0, VERB_REPORT | SHAPES, "top", "N", NUMBER(top, 0, UINT32_MAX),
@@ -430,9 +412,8 @@ static const struct option options[] = {
     {0, VERB_PICTURE | SHAPES, "title", "TEXT", TEXT(title, 0), "title (default: the input's name)"},
     {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", CALL(apply_theme),
      "colours of the page (default: auto, as the system)"},
-    {0, VERB_PNG | VERB_DIFF | VERB_WHATIF | VERB_PLAN | SHAPES, "theme", "light|dark|auto",
-     CALL(apply_theme),
-     "colours of the picture (default: auto, which is light;\na page of diff or whatif follows the system)"},
+    {0, VERB_PNG | VERB_DIFF | VERB_PLAN | SHAPES, "theme", "light|dark|auto", CALL(apply_theme),
+     "colours of the picture (default: auto, which is light;\na page of diff or plan follows the system)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", DEVICE_BYTES(capacity_bytes),
      "draw a line at the device's capacity, such as 80GiB\n(default: the one that the file names)"},
     {0, VERB_HTML | VERB_BATCH | VERB_DIFF | SHAPES, "max-html-size", "SIZE", BYTES(max_html_nbytes),
@@ -441,12 +422,11 @@ static const struct option options[] = {
      "draw segments and blocks below the timeline, at the\nmoment of --at (default: the peak)"},
     {0, VERB_PNG | SHAPES, "no-names", NULL, SET(no_names, 1),
      "write no call sites on the bands that have room for them"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | VERB_PLAN | SHAPES, "width", "PIXELS",
-     NUMBER(width, 320, 7680), "320 to 7680 (default: 1600)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | VERB_PLAN | SHAPES, "height", "PIXELS",
-     NUMBER(height, 240, 4320), "240 to 4320 (default: 900)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | VERB_PLAN | SHAPES, "scale", "N",
-     NUMBER(scale, 1, 4),
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | SHAPES, "width", "PIXELS", NUMBER(width, 320, 7680),
+     "320 to 7680 (default: 1600)"},
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | SHAPES, "height", "PIXELS", NUMBER(height, 240, 4320),
+     "240 to 4320 (default: 900)"},
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | SHAPES, "scale", "N", NUMBER(scale, 1, 4),
      "everything this many times larger, 1 to 4 (default: 1);\nthe plot has at most 16,384 pixels a side"},
     {0, VERB_PICTURE | SHAPES, "from", "POSITION", POSITION(from),
      "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},
@@ -481,7 +461,7 @@ static const struct option options[] = {
      "base names instead of paths, and none of the user's\nmetadata; all: no names of annotations either"},
     {0, VERB_ANY, "max-memory", "SIZE", BYTES(max_memory_nbytes),
      "the most memory that the recording may take\n(default: three quarters of the machine's)"},
-    {0, VERB_HTML | VERB_BATCH | VERB_DIFF | VERB_WHATIF | VERB_PLAN, "open", NULL, SET(open, 1),
+    {0, VERB_HTML | VERB_BATCH | VERB_DIFF | VERB_PLAN, "open", NULL, SET(open, 1),
      "open the page that was written in the browser ($BROWSER,\nxdg-open)"},
     {0, VERB_ANY, "color", "auto|always|never", WORD(color),
      "colour in text and messages (default: auto, on a terminal\nwithout NO_COLOR)"},

@@ -12,7 +12,6 @@ bool planning_request(struct plan_request *request, const struct settings *setti
     *request = (struct plan_request){.gpu_bytes = settings->gpu_bytes,
                                      .keep_bytes = settings->keep_bytes,
                                      .keep_percent = settings->keep_percent,
-                                     .n_ranks = (uint32_t)settings->n_ranks,
                                      .without = settings->without,
                                      .set = settings->set,
                                      .n_set = settings->n_set};

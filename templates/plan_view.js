@@ -13,7 +13,7 @@ import { consume, dotted, formatFine, make, makeButton } from "./text.js";
  * @typedef {Figures & {changes: string[], cost: string, certainty: string, share: number | null, title: string}} Plan
  * @typedef {{device: number, refused: string | null, answer: string | null, fits: string | null, as_recorded: Figures,
  * recorded: {ended_by_oom: boolean}, changes: Change[],
- * budget: {used_bytes: number | null, from: string | null, at_most_bytes: number | null},
+ * budget: {used_bytes: number | null, from: string | null},
  * plans: Plan[]}} DevicePlan
  * @typedef {Figures & {id: string, title: string, cost: string, certainty: string, share: number | null}} Row
  */
@@ -61,12 +61,12 @@ export function planRows({ plans, changes }) {
     return [...sets, ...changes].sort((a, b) => Number(isServed(b)) - Number(isServed(a)) || effort(a) - effort(b));
 }
 
-/** A row's figure with its verdict: the bytes to spare below the limit, or those missing from the largest possible one.
+/** A row's figure with its verdict: the bytes to spare below the limit, or those missing.
  * @param {Row} row @param {DevicePlan["budget"]} budget */
-export function verdict(row, { used_bytes: limit, from, at_most_bytes }) {
+export function verdict(row, { used_bytes: limit }) {
     const figure = make("b", "", `${isBound(row) ? "not below " : ""}${formatFine(needed(row))}`);
     if (limit === null || isBound(row)) return make("span", "plan-verdict", figure);
-    const short = needed(row) - ((from === "recording" && at_most_bytes) || limit);
+    const short = needed(row) - limit;
     const lacks = short > 0 ? `at least ${formatFine(short)} short` : "does not fit";
     const spare = `${formatFine(Math.max(0, limit - needed(row)))} to spare`;
     const words = isServed(row) ? `\u2713 ${spare}${row.fits === "yes" ? "" : ", after retries"}` : `\u2715 ${lacks}`;
@@ -131,7 +131,7 @@ function drawPlan(/** @type {Page} */ page, /** @type {DevicePlan} */ plan, /** 
     const rows = planRows(plan);
     const n = rows.filter(isServed).length;
     const most = Math.max(limit ?? 0, ...rows.map((row) => row.peak_reserved_bytes_max ?? needed(row)));
-    const asked = plan.budget.from === "gpu" ? "what --gpu leaves" : "the least that the process had";
+    const asked = plan.budget.from === "gpu" ? "what --gpu leaves" : "what the process had";
     const against = limit === null ? "" : `; limit ${formatFine(limit)}, ${asked}`;
     const recorded = `As recorded ${formatFine(needed(plan.as_recorded))} in use${against}.`;
     box.append(make("h2", "", plan.answer ?? "The recording shows no limit"), make("p", "plan-cost", recorded));

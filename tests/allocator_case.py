@@ -1,4 +1,4 @@
-"""Functions that run the program, shared by the tests of the allocator's model and of strata whatif."""
+"""Functions that run the program, shared by the tests of the allocator's model and of settings."""
 
 import json
 import os
@@ -20,7 +20,14 @@ def answer(*words):
     return json.loads(done.stdout)
 
 
-def whatif(path, device=0, *words):
-    found = answer("whatif", "--json", "-d", device, *words, path)["devices"]
-    assert len(found) == 1
-    return found[0], {scenario["name"]: scenario for scenario in found[0]["scenarios"]}
+def planned(path, device=0, *words):
+    """A device's plan, and the figures under the recorded settings ("recorded") and each that the plan lists."""
+    found, = answer("plan", "--json", "-d", device, *words, path)["devices"]
+    settings = {change["id"].removeprefix("settings:"): change for change in found["changes"] if change["id"].startswith("settings:")}
+    return found, {"recorded": found["as_recorded"], **settings}
+
+
+def under(path, device, text, *words):
+    """The figures under the recorded settings with these: "key:value,key:value"."""
+    sets = [word for part in text.split(",") for word in ("--set", part)]
+    return planned(path, device, *sets, *words)[1][",".join(sorted(text.split(",")))]

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 import replay
-from allocator_test import CORPUS, answer, run, whatif
+from allocator_test import CORPUS, answer, planned, run
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 STATE_DUMP = os.environ["STATE_DUMP"]
@@ -142,19 +142,18 @@ class Retries(unittest.TestCase):
 
     def test_a_recorded_retry_happens_within_its_bounds_and_not_above(self):
         path = CORPUS / "flush_before_request.pickle"
-        device, scenarios = whatif(path)
+        device, _ = planned(path)
         low, high = device["budget"]["at_least_bytes"], device["budget"]["at_most_bytes"]
-        self.assertEqual((1, None), (scenarios["recorded"]["retries"], scenarios["recorded"]["oom"]))
+        self.assertEqual(("with_retries", 1, low), (device["fits"], device["as_recorded"]["retries"], device["budget"]["bytes"]))
         for budget, retries in ((low, 1), ((low + high) // 2, 1), (high, 1), (high + 1, 0)):
-            recorded = whatif(path, 0, "--gpu", budget)[1]["recorded"]
-            self.assertEqual((retries, None), (recorded["retries"], recorded["oom"]), budget)
+            recorded = planned(path, 0, "--gpu", budget, "--keep", 0)[1]["recorded"]
+            self.assertEqual((retries, "with_retries" if retries else "yes"), (recorded["retries"], recorded["fits"]), budget)
 
     def test_a_recorded_failure_is_predicted_at_both_bounds(self):
         path = CORPUS / "oom_expandable_4dev.pickle"
-        device, scenarios = whatif(path, 1)
-        for budget in device["budget"].values():
-            self.assertEqual(scenarios["recorded"]["oom"]["request_index"],
-                             whatif(path, 1, "--gpu", budget)[1]["recorded"]["oom"]["request_index"])
+        device, _ = planned(path, 1)
+        for budget in ("at_least_bytes", "at_most_bytes"):
+            self.assertEqual("no", planned(path, 1, "--gpu", device["budget"][budget], "--keep", 0)[0]["fits"])
 
 
 if __name__ == "__main__":

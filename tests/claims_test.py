@@ -105,7 +105,7 @@ class Claims(unittest.TestCase):
         text, device = self.read({"traceEvents": events})
         self.assertIn("900.0 MiB", text.replace("900 MiB", "900.0 MiB"))
         self.assertNotIn("in 1 allocation", text)
-        self.assertNotIn("strata whatif says", text)
+        self.assertNotIn("strata plan says", text)
         self.assertNotIn("parameter", self.categories(device))
 
     def test_a_cache_of_keys_and_values_is_no_parameter(self):

@@ -213,7 +213,7 @@ class Usage(Case):
 
     def test_one_snapshot_only(self):
         self.expect(2, "html", "a", "b", says="several dumps become one series; name its file with -o")
-        self.expect(2, "whatif", "a", "b", says='"b" is a second one')
+        self.expect(2, "export", "a", "b", "-o", "x.csv", says='"b" is a second one')
 
     def test_double_dash_ends_the_options(self):
         self.write("-f", snapshot(events_of([1024])))
@@ -318,7 +318,7 @@ class Talk(Case):
 
     def test_what_is_written_is_said(self):
         sample = SAMPLES / "train.pickle"
-        verbs = {"html": ["html"], "trace_plot": ["html"], "png": ["png"], "report": ["txt"], "whatif": ["txt", "html", "png"], "diff": ["txt", "html", "png"]}
+        verbs = {"html": ["html"], "trace_plot": ["html"], "png": ["png"], "report": ["txt"], "plan": ["txt", "html"], "diff": ["txt", "html", "png"]}
         for verb, endings in verbs.items():
             words = [verb, sample] if verb != "diff" else [verb, sample, sample]
             for name in (f"x.{ending}" for ending in endings):

@@ -31,7 +31,7 @@ def environment(**more):
 
 class Endings(Case):
     def test_nobody_writes_that(self):
-        for verb in ("html", "png", "report", "plan", "whatif", "export"):
+        for verb in ("html", "png", "report", "plan", "export"):
             more = ("--to", "csv") if verb == "export" else ()
             for name in ("a.svg", "a.pdf", "a.jpg", "a.html.gz"):
                 self.expect(2, verb, OOM, "-o", name, *more, says="is the name of an? .*, which Strata does not write")
@@ -130,7 +130,7 @@ class Text(Case):
     def test_columns(self):
         for sample in ("oom", "leak_graph", "two_devices", "hostile_names", "expandable"):
             path = str(SAMPLES / f"{sample}.pickle")
-            for verb in (("report",), ("whatif",), ("plan", "--gpu", "6GiB"), ("diff", TRAIN)):
+            for verb in (("report",), ("plan", "--gpu", "6GiB"), ("diff", TRAIN)):
                 for columns in (60, 80, 132):
                     self.assertLessEqual(self.widest(self.text(*verb, path, COLUMNS=str(columns))), columns, (verb, sample))
                 self.assertLessEqual(self.widest(self.text(*verb, path)), 100, (verb, sample))
@@ -202,7 +202,7 @@ class Open(Case):
     def test_each_verb(self):
         self.browser("xdg-open")
         pages = {"dump.html": ("html", "dump.pickle"), "d.html": ("diff", "dump.pickle", TRAIN, "-o", "d.html"),
-                 "w.html": ("whatif", "dump.pickle", "-o", "w.html"), "report/index.html": ("batch", "dump.pickle", "-o", "report")}
+                 "w.html": ("plan", "dump.pickle", "-o", "w.html"), "report/index.html": ("batch", "dump.pickle", "-o", "report")}
         self.write("dump.pickle", (SAMPLES / "oom.pickle").read_bytes())
         plain = {name: value for name, value in self.environment().items() if name != "BROWSER"}
         for words in pages.values():
@@ -217,7 +217,7 @@ class Open(Case):
     def test_none(self):
         self.browser("broken", 3)
         self.expect(0, "html", OOM, "-o", "a.html", "--open", env=self.environment(BROWSER="broken"), says="by hand")
-        for words in (("html", OOM, "-o", "-"), ("whatif", OOM), ("diff", OOM, TRAIN, "-o", "d.txt")):
+        for words in (("html", OOM, "-o", "-"), ("plan", OOM), ("diff", OOM, TRAIN, "-o", "d.txt")):
             self.expect(2, *words, "--open", says="--open opens a page")
 
 

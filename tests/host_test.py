@@ -157,7 +157,7 @@ class Host(unittest.TestCase):
         self.assertIn(f"host (pinned): {mib} MiB of ", said[0]["message"])
 
     def test_every_verb(self):
-        for words in (("html", "-f"), ("png", "-f", "-d", "host"), ("whatif",), ("plan",), ("report", "--markdown"),
+        for words in (("html", "-f"), ("png", "-f", "-d", "host"), ("plan",), ("report", "--markdown"),
                       ("export", "-f", "--to", "sqlite"), ("export", "-f", "--to", "perfetto"), ("export", "-f", "--to", "speedscope"),
                       ("check", "--rule", "peak < 100GiB", "-d", "host")):
             done = run(*words, self.flat)

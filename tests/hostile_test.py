@@ -228,7 +228,7 @@ class Overlaps(Case):
         path = self.write(snapshot([event("alloc", (i + 1) << 9, 512) for i in range(1000)], segments=segments))
         report = json.loads(self.strata("report", "--json", path).stdout)["devices"][0]
         self.assertEqual(report["reserved_peak_bytes"], n << 30)
-        self.assertEqual(self.strata("whatif", "--json", path).returncode, 0)
+        self.assertEqual(self.strata("plan", "--json", path).returncode, 0)
 
     def test_events(self):
         n = 150_000 // LESS
@@ -303,7 +303,7 @@ class DeepStacks(Case):
         page = payload_changed((self.folder / "page.html").read_bytes(), 6, self.chain)
         self.write(page, "deep.html")
         for words, output in ((["report"], "a.txt"), (["report", "--json", "--top=0"], "a.json"), (["png"], "a.png"),
-                              (["html"], "a.html"), (["whatif"], "a.txt"), (["diff", "deep.html"], "a.txt"),
+                              (["html"], "a.html"), (["plan"], "a.txt"), (["diff", "deep.html"], "a.txt"),
                               (["report", "deep.html"], "a.txt")):
             done = self.strata(*words, "deep.html", "-q", "-f", "-o", output)
             self.assertEqual(done.returncode, 0, (words, done.stderr))
@@ -405,7 +405,7 @@ class Made(Case):
 
     verbs = [["report", "--json", "--top=0"], ["report"], ["png", "--width=400", "--height=300"],
              ["png", "--color-by=category", "--width=400", "--height=300"], ["html", "--max-html-size=1MiB"],
-             ["whatif", "--json", "--gpu", "1GiB", "--budget"], ["report", "--markdown", "--filter", "size:>1KiB alive:peak"],
+             ["plan", "--json", "--gpu", "1GiB"], ["report", "--markdown", "--filter", "size:>1KiB alive:peak"],
              ["check", "--format=json", "--rule", "peak < 1GiB", "--rule", "growth < 1MiB per step"]]
 
     def test_made(self):
@@ -466,7 +466,7 @@ class Words(Case):
         for text in ("\u202e", "\u2066x", "\u061c", "\u200f", "\x1b[31m", "\x7f", "\x9b1m", "\u2028", "\udcff", "\udce2\udc80"):
             for words in (["report", text], [text], ["png", f"--from={text}"], ["html", f"--own={text}"], ["report", f"--filter=size:{text}"],
                           ["check", "--rule", f"site:{text} < 5MiB"], ["check", "--rule", text], ["batch", "-o", "b", "--shard", text],
-                          ["whatif", f"--set={text}"], ["diff", f"{path}#{text}"], ["html", "-f", "-o", text]):
+                          ["plan", f"--set={text}"], ["diff", f"{path}#{text}"], ["html", "-f", "-o", text]):
                 with self.subTest(text=ascii(text), words=words[:2]):
                     done = self.strata(*words, path)
                     self.assertIn(done.returncode, (0, 1, 2), done.stderr)
@@ -480,14 +480,14 @@ class Words(Case):
         value = pickle.dumps({**snapshot([{**event("alloc", 4096, 512), "frames": frames}]), "title": text}, 4)
         for name in ("\x1b\n\x9b\u061c\u200f\u202ea", "\udcff\udcfe<b>&"):
             path = self.write(value, f"{name}.pickle")
-            for words in (["report"], ["report", "--markdown"], ["report", "--json"], ["whatif"], ["whatif", "--markdown"],
+            for words in (["report"], ["report", "--markdown"], ["report", "--json"], ["plan"], ["plan", "--markdown"],
                           ["html", "-o", "-"], ["diff", path], ["diff", "--markdown", path], ["check", "--rule", "peak < 1GiB"],
                           ["check", "--format=junit", "--rule", "peak < 1MiB"], ["check", "--format=github", "--rule", "site:* < 1"]):
                 with self.subTest(name=ascii(name), words=words[:2]):
                     done = self.strata(*words, path)
                     self.assertIn(done.returncode, (0, 3), done.stderr)
                     self.assertIsNone(STEERING.search(re.sub("\n *", " ", (done.stdout + done.stderr).decode())))
-            for page, words in (("d.html", ["diff", path]), ("w.html", ["whatif"])):
+            for page, words in (("d.html", ["diff", path]), ("w.html", ["plan"])):
                 self.strata(*words, path, "-f", "-o", page)
                 self.assert_steers_nothing((self.folder / page).read_text(), page)
 
@@ -504,7 +504,7 @@ class Words(Case):
     def test_every_text_is_hostile(self):
         """Plans, exports and quotations of logs; each format is read by a reader of its own."""
         path = self.planted()
-        for words in (["report"], ["report", "--markdown"], ["whatif", "--budget"], ["plan"], ["plan", "--markdown"], ["plan", "--json"], ["plan", "-o", "p.html"],
+        for words in (["report"], ["report", "--markdown"], ["plan"], ["plan", "--markdown"], ["plan", "--json"], ["plan", "-o", "p.html"],
                       ["batch", "--group-by=host", "-o", "b"]):
             done = self.strata(*words, path)
             self.assertEqual(0, done.returncode, (words, done.stderr))

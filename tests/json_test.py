@@ -250,14 +250,12 @@ class KinetoTest(JsonTest):
         trust = self.run_strata("report", path).stdout.decode().split("Device 1")
         self.assertEqual([True, False], ["Events are missing" in text for text in trust], trust)
 
-    def test_whatif_and_diff_of_the_cpu(self):
-        """A profiler does not record reserved memory of the CPU, and messages never call it device -1."""
+    def test_plan_and_diff_of_the_cpu(self):
+        """Messages never call the CPU device -1."""
         path = self.write({"traceEvents": [memory(1, 64, 600, 600, 0, (0, -1)), memory(2, 512, 512, 512, 2048, (1, 1))]})
-        cpu, gpu = json.loads(self.run_strata("whatif", "--json", path).stdout)["devices"]
-        self.assertEqual((cpu["device"], cpu["recorded"]["peak_reserved_bytes"], cpu["budget"]["at_least_bytes"]), (-1, None, None))
-        self.assertEqual(cpu["bounds"]["requested_peak_bytes"], 600)
-        self.assertEqual((gpu["device"], gpu["recorded"]["peak_reserved_bytes"], gpu["budget"]["at_least_bytes"]), (1, 2048, 2048))
-        text = self.run_strata("whatif", path).stdout.decode()
+        cpu, gpu = json.loads(self.run_strata("plan", "--json", path).stdout)["devices"]
+        self.assertEqual((-1, 1, "refused"), (cpu["device"], gpu["device"], gpu["replay"]["grade"]))
+        text = self.run_strata("plan", path).stdout.decode()
         for word in ("Device -1", "as its segments show", " 0 B"):
             self.assertNotIn(word, text)
         self.assertIn("CPU\n---\n", text)

@@ -1,4 +1,4 @@
-"""strata png --map and strata whatif -o X.png: the pictures show what their legends say.
+"""strata png --map: the pictures show what their legends say.
 
     STRATA=path/to/strata python3 tests/map_png_test.py
 """
@@ -98,24 +98,6 @@ class Map(unittest.TestCase):
             for path in paths:
                 self.assertEqual(run("png", "--map", SAMPLES / "oom.pickle", "-o", path).returncode, 0)
             self.assertEqual(paths[0].read_bytes(), paths[1].read_bytes())
-
-
-class Whatif(unittest.TestCase):
-    picture = Map.picture
-
-    def test_curves_reach_their_peaks(self):
-        """The highest pixel of the lowest scenario's line is at the place of its peak on the scale."""
-        width, _, rows, texts = self.picture("whatif", SAMPLES / "oom.pickle")
-        self.assertEqual(width, 1600)
-        self.assertRegex(texts["strata:fingerprint"], "^xxh128:")
-        line = (0x1F, 0x5F, 0xC4)  # colour of the first curve, which has the lowest peak
-        self.assertGreater(sum(pixel == line for row in rows for pixel in row[:1100]), 300)
-
-    def test_a_refused_replay_is_a_picture_without_curves(self):
-        _, _, rows, _ = self.picture("whatif", SAMPLES / "cpu_train.raw.json.gz")
-        line = (0x1F, 0x5F, 0xC4)
-        self.assertFalse(any(pixel == line for row in rows for pixel in row[1100:]))
-
 
 
 if __name__ == "__main__":

@@ -147,12 +147,12 @@ class Words(unittest.TestCase):
         self.assertEqual(run.plans[0]["budget"]["at_most_bytes"], 2200 * MIB - 1)
 
     def test_what_is_lacking_names_the_budget(self):
-        """The process had reserved 1.76 GiB and could have had 248 MiB more: two figures of what is short."""
+        """The process had reserved 1.76 GiB and could have had 248 MiB more: one figure of what is short."""
         run = Run(2 * GIB)
         run.make(1, 1800 * MIB)
         device, text = run.fail(500 * MIB)
         self.assertIn("it would have been 252 MiB short", text)
-        self.assertIn("enough in 1.76 GiB: with all of them 500 MiB is lacking", advice(device)["plan"])
+        self.assertIn("enough in 2.00 GiB, by itself or with one other: 252 MiB are lacking", advice(device)["plan"])
         self.assertNotIn("by cause:", text)  # nothing is unused, so the table would be empty
 
     def test_a_request_beyond_everything(self):

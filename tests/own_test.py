@@ -190,7 +190,7 @@ class OwnTest(unittest.TestCase):
             self.assertEqual(sites(device_of(TRAIN, *words)), sites(device_of(page)))
             run("diff", "-q", *words, TRAIN, TRAIN)
             run("check", "-q", *words, "--rule", "peak < 75GiB", TRAIN)
-            run("whatif", "-q", *words, TRAIN)
+            run("plan", "-q", *words, TRAIN)
         for value in ("", "x" * 513):
             run("report", "--own", value, TRAIN, code=2)
 

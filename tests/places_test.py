@@ -48,14 +48,9 @@ READS = {
     "diff, third": (["diff", "s.pickle", "t.pickle", "AT", "--json", "-o", "x.json"], 1),
     "diff to a page": (["diff", "s.pickle", "AT", "-o", "x.html"], 1),
     "diff at a moment": (["diff", "s.pickle", "AT#at=1"], 1),
-    "whatif": (["whatif", "AT"], 1),
-    "whatif to a page": (["whatif", "AT", "-o", "x.html"], 1),
-    "extrapolated from": (["whatif", "--extrapolate", "AT=1", "s.pickle=2", "--to", "4"], 1),
-    "extrapolated with": (["whatif", "--extrapolate", "s.pickle=1", "AT=2", "--to", "4"], 1),
     "plan": (["plan", "AT"], 1),
     "plan to a page": (["plan", "AT", "-o", "x.html"], 1),
     "plan together": (["plan", "AT", "s.pickle"], 1),
-    "largest from": (["plan", "--gpu", "1GiB", "--extrapolate", "AT=1", "--to", "max", "s.pickle=2"], 1),
     "check": (["check", "--rule", "peak < 1TiB", "AT"], 1),
     "check of two": (["check", "--rule", "peak < 1TiB", "s.pickle", "AT"], 1),
     "batch": (["batch", "AT", "-o", "b"], 1),
@@ -193,8 +188,8 @@ class Reading(Case):
         """The program waits for a writer and says so, uses what comes then, and can be ended by a signal. It refuses
         pipes in places where no pipe is needed."""
         waits = {"html", "trace_plot", "no verb", "png", "report", "report to a file", "one of several", "the first of several",
-                 "diff, first", "diff, second", "diff, third", "diff to a page", "diff at a moment", "whatif", "whatif to a page",
-                 "extrapolated from", "extrapolated with", "plan", "plan to a page", "plan together", "largest from", "check",
+                 "diff, first", "diff, second", "diff, third", "diff to a page", "diff at a moment", 
+                 "plan", "plan to a page", "plan together", "check",
                  "check of two", "rules of html", "rules of png", "rules of report", "rules of diff", "rules of check"}
         for place in set(READS) - waits:
             words, usual = READS[place]
@@ -237,12 +232,8 @@ WRITES = {
     "diff": (["diff", "s.pickle", "t.pickle", "-o", "AT"], ".md"),
     "page of a diff": (["diff", "s.pickle", "t.pickle", "-o", "AT"], ".html"),
     "picture of a diff": (["diff", "s.pickle", "t.pickle", "-o", "AT"], ".png"),
-    "whatif": (["whatif", "s.pickle", "-o", "AT"], ".json"),
-    "page of whatif": (["whatif", "s.pickle", "-o", "AT"], ".html"),
-    "picture of whatif": (["whatif", "s.pickle", "-o", "AT"], ".png"),
     "plan": (["plan", "s.pickle", "-o", "AT"], ".json"),
     "page of a plan": (["plan", "s.pickle", "-o", "AT"], ".html"),
-    "picture of a plan": (["plan", "s.pickle", "-o", "AT"], ".png"),
 }
 LINKS = {"nowhere": "directory/there", "loop": "itself", "zero": "/dev/zero", "null": "/dev/null", "full": "/dev/full",
          "input": "s.pickle", "old": "directory/old", "folder": "directory"}
@@ -400,14 +391,12 @@ class Writing(Case):
                       ["png", "s.pickle", "--rules", "rules", "-o", "rules"],
                       ["html", "s.pickle", "page.html", "-o", "page.html"], ["html", "page.html", "s.pickle", "-o", "page.html"],
                       ["diff", "s.pickle", "page.html", "-o", "page.html"],
-                      ["whatif", "page.html", "-o", "page.html"], ["plan", "page.html", "-o", "page.html"], ["batch", "page.html", "-o", "."],
-                      ["whatif", "--extrapolate", "page.html=1", "s.pickle=2", "--to", "4", "-o", "page.html"],
-                      ["whatif", "--extrapolate", "s.pickle=1", "page.html=2", "--to", "4", "-o", "page.html"]):
+                      ["plan", "page.html", "-o", "page.html"], ["batch", "page.html", "-o", "."]):
             for force in ([], ["-f"]):
                 with self.subTest(words=words, force=force):
                     before = {name: (self.folder / name).read_bytes() for name in ("page.html", "rules", "s.pickle")}
                     code, _, told = self.strata(*words, *force)
-                    self.assertIn(code, (1, 2, 4), told)  # 2: --extrapolate writes no page
+                    self.assertIn(code, (1, 4), told)
                     self.assertEqual(before, {name: (self.folder / name).read_bytes() for name in before})
 
 

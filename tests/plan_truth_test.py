@@ -24,7 +24,7 @@ STRATA = os.environ.get("STRATA", str(HERE.parent / "build" / "release" / "strat
 SHAPES, SEED = 32, 27
 GRANULE = 20 << 20
 FRACTIONS = (96, 93, 90, 85, 80, 65)  # percent of the reserved peak, for the plans that are carried out
-SETTINGS = "expandable_segments,max_split_size_mb,roundup_power2_divisions,large_segment_size_mb"
+SETTINGS = "expandable_segments,max_split_size_mb,roundup_power2_divisions"
 WITHOUT = ((), ("--without", "fused,expandable_segments"), ("--without", f"fused,{SETTINGS}"))
 
 
@@ -241,27 +241,6 @@ class Truth(unittest.TestCase):
             found = [one for one in plan(path)["changes"] if one["id"].startswith("finding:gradients_kept:")]
         self.assertEqual(1, len(found))
         self.assertEqual(told[found[0]["id"]], found[0]["saves_peak_bytes"])
-
-    def test_the_largest_batch(self):
-        """The largest batch, found from two recordings, runs on a device of that size; the fourth one above it does
-        not."""
-        case = {"layers": 3, "width": 384, "tokens": 256, "unrolled": False, "sgd": False, "expandable": False, "seed": 5}
-        with tempfile.TemporaryDirectory() as folder:
-            words = []
-            for batch in (2, 4):
-                made, (_, reserved) = play({**case, "batch": batch})
-                path = Path(folder) / f"{batch}.pickle"
-                path.write_bytes(pickle.dumps(made))
-                words.append(f"{path}={batch}")
-            size = 3 * reserved
-            done = subprocess.run([STRATA, "plan", "--json", "--gpu", f"{size}B", "--keep", "0", "--extrapolate", words[0], "--to",
-                                   "max", words[1]], capture_output=True, check=True)
-        rows = {row["name"]: row for row in json.loads(done.stdout)["devices"][0]["largest"]}
-        for name, expandable in (("recorded", False), ("expandable_segments:True", True)):
-            found = max([rows[name]["size"], *rows[name]["also"]])
-            tried = [play({**case, "batch": found + more}, expandable=expandable, capacity=size) is not None for more in (-1, 4)]
-            self.assertEqual([True, False], tried, (name, found))
-
 
 def table():
     rows, plans = measure()

@@ -271,8 +271,8 @@ class Planted(Outputs):
         shutil.copy(path, other)
         for name, words in (("page.html", ["html"]), ("picture.png", ["png"]), ("r.txt", ["report"]), ("r.md", ["report", "--markdown"]),
                             ("r.json", ["report", "--json", "--top=0"]), ("d.txt", ["diff", other]), ("d.json", ["diff", "--json", other]),
-                            ("d.md", ["diff", "--markdown", other]), ("d.html", ["diff", other]), ("d.png", ["diff", other]), ("w.txt", ["whatif"]),
-                            ("w.json", ["whatif", "--json"]), ("w.html", ["whatif"]), ("p.txt", ["plan"]), ("p.json", ["plan", "--json"]),
+                            ("d.md", ["diff", "--markdown", other]), ("d.html", ["diff", other]), ("d.png", ["diff", other]), ("w.html", ["plan"]),
+                            ("p.txt", ["plan"]), ("p.json", ["plan", "--json"]),
                             ("p.md", ["plan", "--markdown"]), ("c.txt", ["check", "--rule", "peak<1TiB"]),
                             ("c.json", ["check", "--format", "json", "--rule", "site:*<1TiB"]), ("c.xml", ["check", "--format", "junit", "--rule", "peak<1MiB"]),
                             *((name, ["export"]) for name in EXPORTS)):

@@ -53,8 +53,8 @@ def answers_of(path, refusals=(0,)):
              ("check", ("check", "--format", "json", *(word for rule in RULES for word in ("--rule", rule)), path)),
              ("diff", ("diff", "--json", "--group", "file", path, path))]
     if path.suffix != ".log":
-        asked += [("whatif", ("whatif", "--json", path)), ("plan", ("plan", "--json", path))]
-    refused = {"check": (1, 3), "whatif": (1,), "plan": (1,), "diff": (1,)}
+        asked += [("plan", ("plan", "--json", path))]
+    refused = {"check": (1, 3), "plan": (1,), "diff": (1,)}
     return [(name, words, answer(*words, codes=(*refusals, *refused.get(name, ())))) for name, words in asked]
 
 
@@ -116,7 +116,7 @@ class Schemas(unittest.TestCase):
                 self.hold(name, document, words)
 
     def test_every_output_has_one(self):
-        self.assertEqual(sorted(self.validators), ["baseline", "brief", "check", "diff", "plan", "report", "summary", "whatif"])
+        self.assertEqual(sorted(self.validators), ["baseline", "brief", "check", "diff", "plan", "report", "summary"])
 
     def test_closed(self):
         for name, validator in self.validators.items():
@@ -162,9 +162,7 @@ class Schemas(unittest.TestCase):
         """Parts that only some options show."""
         train, oom, leak = (SAMPLES / f"{name}.pickle" for name in ("train", "oom", "leak_graph"))
         for name, *words in (
-                ("whatif", "whatif", "--json", "--gpu", "8GiB", "--budget", "--set", "max_split_size_mb=128", oom),
-                ("whatif", "whatif", "--json", "--extrapolate", f"{train}=8", "--to", "64", f"{train}=16"),
-                ("plan", "plan", "--json", "--gpu", "7GiB", "--ranks", "8", oom),
+                ("plan", "plan", "--json", "--gpu", "7GiB", "--set", "max_split_size_mb=128", oom),
                 ("plan", "plan", "--json", "--gpu", "2GiB", train),
                 ("diff", "diff", "--json", oom, train, leak),
                 ("diff", "diff", "--json", "--align", "step", "--filter", "size:>1MiB", leak, train),

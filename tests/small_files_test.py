@@ -142,8 +142,8 @@ class SmallFilesTest(unittest.TestCase):
         """Each of 20,000 streams has one free block. A set with a leaf for each block took 2 KB, in each of some 800
         runs."""
         content = small_files.streams_and_segments(20_000)
-        for flags in (("--budget",), ("--gpu=20GiB",)):
-            [device] = self.report(content, 32 * MIB, *flags, verb=("whatif", "--json"))["devices"]
+        for flags in ((), ("--gpu=20GiB",)):
+            [device] = self.report(content, 32 * MIB, *flags, verb=("plan", "--json"))["devices"]
             self.assertEqual("exact", device["replay"]["grade"])
 
     def test_annotations_of_all_devices_are_stored_once(self):

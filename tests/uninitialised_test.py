@@ -56,7 +56,7 @@ class Uninitialised(unittest.TestCase):
         (self.folder / "rules.json").write_text(json.dumps(RULES))
         leak, healthy = SAMPLES / "leak_zero_grad.pickle", SAMPLES / "leak_zero_grad_healthy.pickle"
         for arguments in (["diff", healthy, leak], ["diff", "-f", "-o", "a.html", healthy, leak], ["diff", "-f", "-o", "a.png", healthy, leak],
-                          ["whatif", "--set", "max_split_size_mb:128", leak], ["plan", SAMPLES / "oom.pickle"],
+                          ["plan", "--set", "max_split_size_mb:128", leak], ["plan", SAMPLES / "oom.pickle"],
                           ["plan", "-f", "-o", "a.png", SAMPLES / "oom.pickle"], ["check", "--config", "rules.json", leak]):
             with self.subTest(arguments=arguments[0]):
                 self.assert_clean(*arguments)

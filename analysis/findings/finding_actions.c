@@ -62,7 +62,7 @@ static const char *allocator_action(const struct finding *finding, bool snapshot
     case FINDING_CACHE_CHURN:
         return "Take torch.cuda.empty_cache() out of the loop; if nothing calls it, lower the peak.";
     case FINDING_FRAGMENTATION:
-        return snapshot ? "Run strata whatif: it says what other allocator settings would have reserved."
+        return snapshot ? "Run strata plan: it says what other allocator settings would have reserved."
                         : "Record a snapshot to see what keeps each segment.";
     default:
         return "Let the graphs share one pool (the argument pool of torch.cuda.graph): they need less then.";

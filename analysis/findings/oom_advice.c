@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A model takes some eighty replays. For larger recordings, `strata whatif` does it on demand. */
+/* A model takes some eighty replays. For larger recordings, `strata plan` does it on demand. */
 enum { MODELLED_EVENTS_MAX = 50000 };
 
 #define OOM_ADVICE_CODE(KIND, code) code,
@@ -54,35 +54,64 @@ bool oom_ground_find(struct oom_ground *ground, const struct verdicts *verdicts,
     return pending_find(ground, device, arena);
 }
 
-/* The scenario of expandable segments, the third in the table. */
-static struct whatif_scenario *expandable_scenario(struct whatif *whatif) {
-    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
-        if (strcmp(whatif->scenario[i].name, "expandable_segments:True") == 0)
-            return &whatif->scenario[i];
-    return NULL;
+enum { BUDGET_CELLS = 64 };
+
+static bool is_served(const struct program *program, struct whatif_case *what, uint64_t budget, bool *served,
+                      struct arena *arena) {
+    struct whatif_result result;
+    what->budget_bytes = budget;
+    bool done = whatif_run(&result, program, what, arena);
+    *served = done && !result.oom.happened && !result.endless;
+    return done;
+}
+
+/* The smallest budget between `low` and `*good`, which serves. A smaller budget may serve although a larger one does
+ * not, so cells are tried from the top down, and the last one that does not serve is bisected to 2 MiB, the driver's
+ * unit. False: no memory. */
+static bool smallest_find(uint64_t *good, uint64_t low, const struct program *program,
+                          struct whatif_case *what, struct arena *arena) {
+    uint64_t cell = *good > low ? (*good - low) / BUDGET_CELLS + 1 : 1;
+    bool served = true;
+    while (served && *good > low) {
+        uint64_t next = *good - low > cell ? *good - cell : low;
+        if (!is_served(program, what, next, &served, arena))
+            return false;
+        *(served ? good : &low) = next;
+    }
+    while (*good - low > 2 * MIB) {
+        uint64_t middle = low + (*good - low) / 2;
+        if (!is_served(program, what, middle, &served, arena))
+            return false;
+        *(served ? good : &low) = middle;
+    }
+    return true;
 }
 
 bool oom_ground_model(struct oom_ground *ground, const struct replay *replay, struct arena *arena) {
     const struct timeline *timeline = ground->verdicts->timeline;
-    struct whatif_request request = {.find_smallest = true, .leave_packing = true};
+    struct whatif_case what = {.settings = replay->settings,
+                               .budget_bytes = ALLOCATOR_UNLIMITED,
+                               .device_bytes = timeline->device->capacity_bytes};
+    struct whatif_result result;
     struct program program;
+    uint32_t moment = timeline->device->n_ooms != 0 ? timeline->device->ooms[0].event + 1 : 0;
     if (replay->grade != REPLAY_EXACT || replay->settings.expandable ||
         timeline->device->n_events > MODELLED_EVENTS_MAX)
         return true;
-    struct whatif *whatif = arena_alloc(arena, sizeof *whatif);
-    if (whatif == NULL || !program_init(&program, timeline->trace, timeline->device, arena) ||
-        !whatif_init(whatif, &program, &request, arena))
+    what.settings.expandable = true;
+    if (!program_init(&program, timeline->trace, timeline->device, arena))
         return false;
-    struct whatif_scenario *expandable = expandable_scenario(whatif);
-    if (expandable == NULL || whatif->budget.at_most_bytes == 0)
+    ground->budget_bytes = whatif_budget_find(&program, &replay->settings).bytes;
+    if (ground->budget_bytes == 0)
         return true;
-    if (!whatif_solve(whatif, (uint32_t)(expandable - whatif->scenario), arena))
+    if (!whatif_run(&result, &program, &what, arena))
         return false;
-    ground->modelled = !expandable->endless;
-    ground->budget_bytes = whatif->budget.at_most_bytes;
-    ground->expandable_bytes = expandable->smallest_budget_bytes;
+    ground->modelled = !result.endless;
+    ground->expandable_bytes = result.peak_reserved_bytes;
+    bool done = result.endless ||
+                smallest_find(&ground->expandable_bytes, timeline->live[moment], &program, &what, arena);
     ARENA_DROP(arena, program.op);
-    return true;
+    return done;
 }
 
 struct advisor {

@@ -231,6 +231,49 @@ enum settings_problem allocator_settings_add(struct allocator_settings *settings
     return problem;
 }
 
+/* ---- settings of a command line: "key=value" or "key:value" ---- */
+
+/* Spells it with a colon. False: it is too long. */
+static bool set_text(const char *text, char out[ALLOCATOR_SETTINGS_TEXT]) {
+    bool equals = false;
+    size_t length = word_length(text);
+    if (length >= ALLOCATOR_SETTINGS_TEXT)
+        return false;
+    for (size_t i = 0; i <= length; i++) {
+        out[i] = text[i] == '=' && !equals ? ':' : text[i];
+        equals |= text[i] == '=' || text[i] == ':';
+    }
+    return true;
+}
+
+bool allocator_setting_is_fine(const char *text) {
+    char spelled[ALLOCATOR_SETTINGS_TEXT];
+    struct allocator_settings settings = allocator_settings_default();
+    size_t bad_at;
+    return set_text(text, spelled) && spelled[0] != '\0' &&
+           allocator_settings_add(&settings, spelled, word_length(spelled), &bad_at) == SETTINGS_FINE;
+}
+
+/* The next of the settings in alphabetical order after `last`; NULL: none. */
+static const char *set_behind(const char *const *set, uint32_t n_set, const char *last) {
+    const char *next = NULL;
+    for (uint32_t i = 0; i < n_set; i++)
+        if ((last == NULL || word_is_before(last, set[i])) && (next == NULL || word_is_before(set[i], next)))
+            next = set[i];
+    return next;
+}
+
+void allocator_settings_join(char text[ALLOCATOR_SETTINGS_TEXT], const char *const *set, uint32_t n_set) {
+    struct words words = {text, ALLOCATOR_SETTINGS_TEXT, 0};
+    char spelled[ALLOCATOR_SETTINGS_TEXT];
+    for (const char *one = set_behind(set, n_set, NULL); one != NULL; one = set_behind(set, n_set, one))
+        if (set_text(one, spelled)) {
+            words_say(&words, words.nbytes != 0 ? "," : "");
+            words_say(&words, spelled);
+        }
+    (void)words_end(&words);
+}
+
 /* ---- settings in a snapshot: JSON, as the reader stored it ---- */
 
 struct json_scan {

@@ -52,3 +52,9 @@ bool allocator_settings_equal(const struct allocator_settings *a, const struct a
  * `text` has room for ALLOCATOR_SETTINGS_TEXT bytes and is terminated. */
 enum { ALLOCATOR_SETTINGS_TEXT = 640 };
 void allocator_settings_print(const struct allocator_settings *settings, char text[ALLOCATOR_SETTINGS_TEXT]);
+
+/* May this be set: one "key=value" or "key:value"? False: PyTorch would refuse it, or it is not modelled. */
+bool allocator_setting_is_fine(const char *text);
+
+/* Joins several that are fine into one text, spelt as by PyTorch, in alphabetical order. */
+void allocator_settings_join(char text[ALLOCATOR_SETTINGS_TEXT], const char *const *set, uint32_t n_set);

@@ -1,7 +1,6 @@
 /* Runs the recorded program through the allocator's model: what it reserves, and where it runs out of memory. */
 #include "analysis/model/whatif.h"
 
-#include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/sort.h"
 
@@ -16,7 +15,6 @@ struct runner {
     uint32_t *block_of; /* by row of the program; 0: none; WAITS: its free was requested */
     uint64_t next_low, next_high, most_steps;
     int64_t request;
-    uint32_t at; /* column of the curve */
     bool stopped;
 };
 
@@ -113,20 +111,6 @@ static bool run_start(struct runner *runner) {
     return true;
 }
 
-/* Notes the most reserved in the column of a moment; columns since the last one get the bytes reserved then. */
-static void curve_note(struct runner *runner, uint32_t moment) {
-    const struct whatif_case *what = runner->what;
-    uint64_t n_moments = (uint64_t)runner->program->device->n_events + 1,
-             reserved = runner->allocator.reserved_bytes;
-    if (moment == UINT32_MAX || moment >= n_moments)
-        return;
-    uint32_t column = (uint32_t)(moment * (uint64_t)what->n_columns / n_moments);
-    for (; runner->at < column; runner->at++)
-        what->column[runner->at + 1] = what->column[runner->at];
-    if (reserved > what->column[column])
-        what->column[column] = reserved;
-}
-
 static void run_steps(struct runner *runner) {
     const struct program *program = runner->program;
     const struct releases *releases = &program->releases;
@@ -154,8 +138,6 @@ static void run_steps(struct runner *runner) {
                 allocator_empty_cache(&runner->allocator);
         }
         runner->allocator.n_calls = 0;
-        if (runner->what->column != NULL)
-            curve_note(runner, program_moment(program, program->op[i]));
         if (runner->allocator.steps > runner->most_steps)
             runner->result->endless = runner->stopped = true;
         runner->stopped |= runner->what->until_retry && runner->allocator.n_retries != 0;
@@ -179,10 +161,6 @@ static bool runner_run(struct runner *runner) {
     runner->allocator.device_bytes = runner->what->device_bytes;
     if (!run_start(runner))
         return false;
-    if (runner->what->column != NULL) {
-        bytes_zero(runner->what->column, runner->what->n_columns * sizeof *runner->what->column);
-        curve_note(runner, 0);
-    }
     run_steps(runner);
     runner->result->peak_reserved_bytes = runner->allocator.peak_reserved_bytes;
     runner->result->end_reserved_bytes = runner->allocator.reserved_bytes;

@@ -452,53 +452,6 @@ bool changed_curve(struct in_use *peak, const struct lives *lives, const struct 
     return done;
 }
 
-static uint32_t column_of(const struct lives *lives, uint64_t position, uint32_t n_columns) {
-    return (uint32_t)((position >> 32) * n_columns / ((uint64_t)lives->program->device->n_events + 1));
-}
-
-static void column_raise(uint64_t *column, uint32_t *last, uint32_t at, uint64_t bytes) {
-    for (; *last < at; ++*last)
-        column[*last + 1] = bytes; /* nothing happens between them */
-    column[at] = bytes > column[at] ? bytes : column[at];
-}
-
-static void columns_fill(uint64_t *column, uint8_t *again, uint32_t n_columns,
-                         const struct stepping *stepping) {
-    const struct lives *lives = stepping->lives;
-    struct in_use change = {0};
-    uint32_t next = 0, last = 0;
-    for (uint32_t at = 0; at < lives->n; at++) {
-        uint64_t before = at > 0 ? lives->curve[at - 1].requested : 0;
-        for (; next < stepping->n_steps && stepping->step[next].at <= lives->position[at]; next++) {
-            const struct step *step = &stepping->step[next];
-            uint32_t i = column_of(lives, stepping->step[next].at, n_columns);
-            step_count(&change, stepping, step);
-            if (stepping->step[next].at == lives->position[at])
-                continue;
-            column_raise(column, &last, i, before + change.requested);
-            if (again != NULL && step_kind(step) == STEP_BORN)
-                again[i] = 1;
-        }
-        uint64_t now = lives->curve[at].requested + change.requested;
-        column_raise(column, &last, column_of(lives, lives->position[at], n_columns), now);
-    }
-}
-
-bool changed_columns(uint64_t *column, uint8_t *again, uint32_t n_columns, const struct lives *lives,
-                     const struct edit *const *edits, uint32_t n_edits, struct arena *arena) {
-    struct stepping stepping;
-    struct arena own;
-    arena_init(&own, arena_share(arena), SIZE_MAX);
-    bool done = steps_make(&stepping, lives, edits, n_edits, &own, &own);
-    bytes_zero(column, n_columns * sizeof *column);
-    if (again != NULL)
-        bytes_zero(again, n_columns);
-    if (done)
-        columns_fill(column, again, n_columns, &stepping);
-    arena_release(&own);
-    return done;
-}
-
 /* ---- the changed program ---- */
 
 static bool is_replaced(const struct stepping *stepping, uint32_t op) {

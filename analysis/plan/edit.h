@@ -82,11 +82,6 @@ bool edit_sort(struct edit *edit, const struct lives *lives, struct arena *arena
 bool changed_curve(struct in_use *peak, const struct lives *lives, const struct edit *const *edits,
                    uint32_t n_edits, struct arena *arena);
 
-/* The most in use in each of `n_columns` equal parts of the recording's moments, 0 after the program's end; `again`
- * ([n_columns]; NULL: not requested): is anything made there that was not recorded? False: no memory. */
-bool changed_columns(uint64_t *column, uint8_t *again, uint32_t n_columns, const struct lives *lives,
-                     const struct edit *const *edits, uint32_t n_edits, struct arena *arena);
-
 /* The program itself, for whatif_run; it belongs to `arena`. O(operations + edits log edits). False: no memory. */
 bool changed_program(struct program *program, const struct lives *lives, const struct edit *const *edits,
                      uint32_t n_edits, struct arena *arena);

@@ -7,8 +7,8 @@ __extension__ typedef unsigned __int128 wide;
 
 const char *const plan_word_text[] = {[WORD_EXPANDABLE] = "expandable_segments",
                                       [WORD_MAX_SPLIT] = "max_split_size_mb",
+                                      [WORD_COLLECT] = "garbage_collection_threshold",
                                       [WORD_ROUNDUP] = "roundup_power2_divisions",
-                                      [WORD_LARGE_SEGMENT] = "large_segment_size_mb",
                                       [WORD_FINDINGS] = "findings",
                                       [WORD_FUSED] = "fused",
                                       [WORD_CHECKPOINT] = "checkpoint",
@@ -60,7 +60,7 @@ static int64_t block_time(const struct planner *planner, const struct forward *f
     uint32_t n = 0;
     for (uint32_t i = 0; i < forward->n_blocks && span[i].end < planner->allocations->count; i++) {
         int64_t begin = time[birth[span[i].first] - 1], next = time[birth[span[i].end] - 1];
-        rows[n++] = (struct sort_row){next > begin ? (uint64_t)(next - begin) : 0, 0};
+        rows[n++] = (struct sort_row){next > begin ? (uint64_t)next - (uint64_t)begin : 0, 0};
     }
     sort_rows(rows, rows + n, n);
     return n != 0 ? (int64_t)rows[(n - 1) / 2].key : 0;
@@ -80,8 +80,9 @@ static bool times_find(struct planner *planner) {
             continue;
         if (forward->has_backward)
             plan->block_us[i] = block_time(planner, forward, rows);
-        plan->span_us = device->time_us[device->n_events - 1] -
-                        device->time_us[planner->allocations->birth[forward->first] - 1];
+        /* unsigned, because raw times may be anything */
+        plan->span_us = (int64_t)((uint64_t)device->time_us[device->n_events - 1] -
+                                  (uint64_t)device->time_us[planner->allocations->birth[forward->first] - 1]);
     }
     plan->timed = plan->span_us > 0;
     ARENA_DROP(planner->arena, rows);
@@ -114,10 +115,6 @@ static bool figures_find(struct planner *planner) {
     return true;
 }
 
-static bool shows_limit(const struct program *program) {
-    return program->device->n_ooms != 0 || program->releases.n_of_cause[RELEASE_RETRY] != 0;
-}
-
 static bool state_is_unknown(const struct plan *plan) {
     const struct allocations *allocations = &plan->program->device->allocations;
     for (uint32_t i = 0; i < allocations->preexisting; i++)
@@ -139,10 +136,7 @@ static void budget_find(struct planner *planner) {
     plan->asked_bytes = planner->request->gpu_bytes;
     plan->keep_percent = planner->request->keep_percent;
     plan->keep_bytes = plan->asked_bytes - plan_asked_budget(planner->request);
-    if (plan->asked_bytes != 0)
-        plan->budget_bytes = plan->asked_bytes - plan->keep_bytes;
-    else if (shows_limit(plan->program))
-        plan->budget_bytes = plan->seen.at_least_bytes;
+    plan->budget_bytes = plan->asked_bytes != 0 ? plan->asked_bytes - plan->keep_bytes : plan->seen.bytes;
 }
 
 static bool recorded_solve(struct planner *planner) {
@@ -150,26 +144,6 @@ static bool recorded_solve(struct planner *planner) {
     bool done = plan_set_solve(planner, &none, ASK_ALL);
     planner->plan->as_recorded = none.figures;
     return done;
-}
-
-/* The curves of a picture: as recorded, and under the first plan in the form that leaves most in use. */
-static bool curves_find(struct planner *planner) {
-    struct plan *plan = planner->plan;
-    struct plan_case what;
-    if (!planner->request->draws)
-        return true;
-    plan->recorded_column = arena_column(planner->arena, PLAN_COLUMNS, sizeof *plan->recorded_column);
-    if (plan->recorded_column == NULL ||
-        !changed_columns(plan->recorded_column, NULL, PLAN_COLUMNS, &planner->lives, NULL, 0, planner->arena))
-        return false;
-    if (plan->n_plans == 0)
-        return true;
-    plan_case_of(planner, &plan->plans[0], plan->plans[0].n_blocks, &what);
-    plan->least_column = arena_column(planner->arena, PLAN_COLUMNS, sizeof *plan->least_column);
-    plan->again = arena_column(planner->arena, PLAN_COLUMNS, 1);
-    return plan->least_column != NULL && plan->again != NULL &&
-           changed_columns(plan->least_column, plan->again, PLAN_COLUMNS, &planner->lives, what.edit[1],
-                           what.n_edits, planner->arena);
 }
 
 static bool all_blocks_find(struct planner *planner) {
@@ -184,7 +158,7 @@ static bool all_find(struct planner *planner) {
     return plan->change != NULL && lives_init(&planner->lives, plan->program, planner->arena) &&
            stacks_read(planner) && all_blocks_find(planner) && times_find(planner) &&
            recorded_solve(planner) && plan_settings_find(planner) && plan_edits_find(planner) &&
-           figures_find(planner) && plan_search(planner) && curves_find(planner) &&
+           figures_find(planner) && plan_search(planner) &&
            (planner->request->work_most != 0 || loss_find(planner));
 }
 

@@ -24,8 +24,6 @@ enum plan_kind {
     PLAN_FUSED,
     PLAN_CHECKPOINT,
     PLAN_EIGHT_BIT,
-    PLAN_SHARD_STATE,
-    PLAN_SHARD_GRADIENTS,
     PLAN_OFFLOAD,
     PLAN_MICRO_BATCH,
     PLAN_NO_GRAD
@@ -41,9 +39,7 @@ struct plan_figures {
     uint8_t fits; /* enum plan_fits */
 };
 
-enum { PLAN_COLUMNS = 2048 }; /* of a curve to be drawn */
-
-enum { PLAN_CHANGES_MAX = 24, PLAN_PLANS_MAX = 4, PLAN_FINDINGS_MAX = 6, PLAN_ID = 704 };
+enum { PLAN_CHANGES_MAX = 24, PLAN_SET_MAX = 2, PLAN_PLANS_MAX = 2, PLAN_FINDINGS_MAX = 6, PLAN_ID = 704 };
 
 struct plan_change {
     uint8_t kind, cost, certainty; /* of the enums above */
@@ -58,26 +54,25 @@ struct plan_change {
 };
 
 struct plan_set {
-    uint32_t change[PLAN_CHANGES_MAX], n_changes; /* indices, rising */
-    uint32_t n_blocks;                            /* the K of checkpointing; 0: not in it */
+    uint32_t change[PLAN_SET_MAX], n_changes; /* indices, rising */
+    uint32_t n_blocks;                        /* the K of checkpointing; 0: not in it */
     uint8_t cost, certainty;
     struct plan_figures figures;
-    uint32_t calm[PLAN_CHANGES_MAX], n_calm,
+    uint32_t calm[PLAN_SET_MAX], n_calm,
         calm_blocks; /* if the set needs retries: a set of the same cost that needs none; 0: there is none */
 };
 
 struct plan_request {
-    uint64_t gpu_bytes;     /* 0: not said */
-    uint64_t keep_bytes;    /* of it, for others: in bytes, or */
-    uint32_t keep_percent;  /* in hundredths of it; one of the two is 0 */
-    uint32_t n_ranks;       /* 0: not said */
-    const char *const *set; /* [n_set] settings that are one more change: as struct whatif_request has them */
+    uint64_t gpu_bytes;    /* 0: not said */
+    uint64_t keep_bytes;   /* of it, for others: in bytes, or */
+    uint32_t keep_percent; /* in hundredths of it; one of the two is 0 */
+    /* [n_set] "key:value" or "key=value", as PyTorch spells them, fine: all of them together are one more change */
+    const char *const *set;
     uint32_t n_set;
     uint32_t without;                                     /* bits of enum plan_word */
     const struct beside_hooks *beside;                    /* NULL: one thread */
     void (*progress)(void *context, uint64_t n_replayed); /* NULL: none; called between replays */
     void *context;
-    bool draws; /* the curves of struct plan are asked for */
     /* limit on the replayed operations: a longer search plans nothing; 0: no limit */
     uint64_t work_most;
 };
@@ -119,11 +114,7 @@ struct plan {
     struct plan_loss loss;
     bool no_checkpoint, state_unknown; /* not planned: docs/plan.md */
     bool timed;
-    int64_t span_us; /* from the first forward with blocks to the last event */
-    /* The highest memory in use in equal parts of the recording, as recorded and with the first plan, and the parts
-     * in which that plan recomputes. NULL: not requested, or there is no plan. */
-    uint64_t *recorded_column, *least_column;
-    uint8_t *again;
+    int64_t span_us;   /* from the first forward with blocks to the last event */
     int64_t *block_us; /* [blocks.n_forwards] median time of a block; 0: unknown */
 };
 
@@ -134,8 +125,8 @@ uint64_t plan_asked_budget(const struct plan_request *request);
 enum plan_word {
     WORD_EXPANDABLE,
     WORD_MAX_SPLIT,
+    WORD_COLLECT,
     WORD_ROUNDUP,
-    WORD_LARGE_SEGMENT,
     WORD_FINDINGS,
     WORD_FUSED,
     WORD_CHECKPOINT,
@@ -157,6 +148,18 @@ bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const 
 /* If `replay` is refused, the plan is empty. The verdicts have cuts. False: no memory. */
 bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,
                const struct verdicts *verdicts, const struct plan_request *request, struct arena *arena);
+
+/* What the recorded requests need under a setting, for the comparison of several recordings. */
+struct plan_need {
+    const char *settings; /* "recorded", or what is added to the recorded settings */
+    uint64_t peak_bytes;  /* reserved on a device without a limit, over both orders of addresses */
+    bool served;          /* within the budget, if there is one */
+};
+enum { PLAN_NEEDS = 8 };
+
+/* For every setting that a plan may list; the same ones for every recording. False: no memory. */
+bool plan_needs_find(struct plan_need need[PLAN_NEEDS], uint32_t *n_needs, const struct program *program,
+                     const struct replay *replay, uint64_t budget_bytes, struct arena *arena);
 
 /* The share of the recorded time that checkpointing `n_blocks` costs, in millionths; UINT32_MAX: unknown. */
 uint32_t plan_share(const struct plan *plan, uint32_t n_blocks);

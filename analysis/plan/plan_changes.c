@@ -5,7 +5,7 @@
 #include "base/words.h"
 #include "layout/site.h"
 
-enum { VALUES_LEAST = 4096, SHARDED_LEAST = 4096 };
+enum { VALUES_LEAST = 4096 };
 
 struct plan_change *plan_change_add(struct planner *planner, enum plan_kind kind, enum plan_cost cost,
                                     enum plan_certainty certainty, const char *id) {
@@ -136,74 +136,48 @@ static uint64_t in_eight_bits(uint64_t bytes, uint64_t width) {
     return bytes / width < VALUES_LEAST ? bytes : parts_of(bytes, width) + 4 * parts_of(bytes, 256 * width);
 }
 
-static bool is_resized(const struct planner *planner, uint32_t allocation, enum plan_kind kind) {
-    uint8_t category = planner->plan->verdicts->category[allocation];
-    return category == CATEGORY_OPTIMIZER_STATE ||
-           (kind == PLAN_SHARD_GRADIENTS && category == CATEGORY_GRADIENT);
+static bool is_state(const struct planner *planner, uint32_t allocation) {
+    return planner->plan->verdicts->category[allocation] == CATEGORY_OPTIMIZER_STATE;
 }
 
-static const uint64_t *sizes_of(struct planner *planner, enum plan_kind kind, uint64_t by) {
+/* State whose values have 4 bytes now, or 2. */
+static bool eight_bit_add(struct planner *planner) {
     const struct allocations *allocations = planner->allocations;
-    uint64_t *size = arena_column(planner->arena, allocations->count, sizeof *size);
-    for (uint32_t i = 0; size != NULL && i < allocations->count; i++) {
-        size[i] = allocations->size[i];
-        if (!is_resized(planner, i, kind))
-            continue;
-        if (kind == PLAN_EIGHT_BIT)
-            size[i] = in_eight_bits(size[i], by);
-        else if (size[i] >= SHARDED_LEAST)
-            size[i] = parts_of(size[i], by);
-    }
-    return size;
-}
-
-static bool resize_add(struct planner *planner, enum plan_kind kind, enum plan_cost cost, const char *id,
-                       uint64_t least, uint64_t most) {
-    struct plan_change *change = plan_change_add(planner, kind, cost, CERTAINTY_ESTIMATE, id);
+    struct plan_change *change =
+        plan_change_add(planner, PLAN_EIGHT_BIT, COST_PRECISION, CERTAINTY_ESTIMATE, "state:8bit");
     if (change == NULL)
         return true;
-    change->forms = most != 0 ? 2 : 1;
-    change->form[0].size = sizes_of(planner, kind, least);
-    change->form[1].size = most != 0 ? sizes_of(planner, kind, most) : NULL;
-    return change->form[0].size != NULL && (most == 0 || change->form[1].size != NULL);
+    change->forms = 2;
+    for (uint32_t form = 0; form < 2; form++) {
+        uint64_t *size = arena_column(planner->arena, allocations->count, sizeof *size);
+        if (size == NULL)
+            return false;
+        for (uint32_t i = 0; i < allocations->count; i++)
+            size[i] = is_state(planner, i) ? in_eight_bits(allocations->size[i], form == 0 ? 4 : 2)
+                                           : allocations->size[i];
+        change->form[form].size = size;
+    }
+    return true;
 }
 
 static bool offload_add(struct planner *planner) {
     struct plan_change *change =
         plan_change_add(planner, PLAN_OFFLOAD, COST_ELSEWHERE, CERTAINTY_ESTIMATE, "offload:state");
     for (uint32_t i = 0; change != NULL && i < planner->allocations->count; i++)
-        if (is_resized(planner, i, PLAN_OFFLOAD) &&
+        if (is_state(planner, i) &&
             !edit_cut(&change->form[0], i, birth_of(planner, i), POSITION_NEVER, planner->arena))
             return false;
-    return true;
-}
-
-static bool shards_add(struct planner *planner) {
-    char id[64];
-    for (int gradients = 0; gradients < 2; gradients++) {
-        struct words words = {id, sizeof id, 0};
-        WORDS_TELL(&words, gradients ? "shard:state+gradient:%d" : "shard:state:%d",
-                   planner->request->n_ranks);
-        (void)words_end(&words);
-        if (!resize_add(planner, gradients ? PLAN_SHARD_GRADIENTS : PLAN_SHARD_STATE, COST_ELSEWHERE, id,
-                        planner->request->n_ranks, 0))
-            return false;
-    }
     return true;
 }
 
 static bool states_add(struct planner *planner) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < planner->allocations->count; i++)
-        bytes += is_resized(planner, i, PLAN_OFFLOAD) ? planner->allocations->size[i] : 0;
+        bytes += is_state(planner, i) ? planner->allocations->size[i] : 0;
     if (bytes == 0 || bytes < planner->plan->as_recorded.live_max / 100)
         return true;
-    if (!plan_leaves_out(planner, WORD_EIGHT_BIT) &&
-        !resize_add(planner, PLAN_EIGHT_BIT, COST_PRECISION, "state:8bit", 4, 2))
-        return false;
-    if (planner->request->n_ranks != 0 && !shards_add(planner))
-        return false;
-    return plan_leaves_out(planner, WORD_OFFLOAD) || offload_add(planner);
+    return (plan_leaves_out(planner, WORD_EIGHT_BIT) || eight_bit_add(planner)) &&
+           (plan_leaves_out(planner, WORD_OFFLOAD) || offload_add(planner));
 }
 
 /* ---- blocks, and bounds ---- */

@@ -48,7 +48,7 @@ enum plan_ask {
 
 /* A set of edits (a form each) under settings. */
 struct plan_case {
-    const struct edit *edit[2][PLAN_CHANGES_MAX]; /* by form */
+    const struct edit *edit[2][PLAN_SET_MAX]; /* by form */
     struct edit checkpoint[2];
     uint32_t n_edits, forms;
     struct allocator_settings settings;

@@ -2,7 +2,6 @@
 #include "cli/batch/batch_sidecar.h"
 #include "cli/planning.h"
 #include "cli/render.h"
-#include "cli/whatif.h"
 #include "layout/groups.h"
 #include "layout/site.h"
 
@@ -62,21 +61,27 @@ struct source {
 static bool add_settings(struct json_writer *json, const struct source *source, uint32_t device,
                          struct arena *arena) {
     const struct trace *trace = &source->recording->trace;
-    struct whatif_request request = {.gpu_bytes = planning_budget(source->batch->settings),
-                                     .leave_packing = true};
+    uint64_t budget = planning_budget(source->batch->settings);
+    struct plan_need need[PLAN_NEEDS];
     struct program program;
-    if (request.gpu_bytes == 0 || source->batch->settings->no_plan || !trace_has_segments(trace) ||
+    struct replay replay;
+    uint32_t n;
+    if (budget == 0 || source->batch->settings->no_plan || !trace_has_segments(trace) ||
         trace->devices[device].n_events > REPLAY_EVENTS_AT_ONCE)
         return true;
-    struct whatif *whatif = arena_alloc(arena, sizeof *whatif);
-    if (whatif == NULL || !device_solve(whatif, &program, trace, device, &request, arena))
+    if (!program_init(&program, trace, &trace->devices[device], arena) ||
+        !replay_run(&replay, trace, &trace->devices[device], &program, arena))
+        return false;
+    if (replay.grade == REPLAY_REFUSED)
+        n = 0;
+    else if (!plan_needs_find(need, &n, &program, &replay, budget, arena))
         return false;
     json_array(json, "settings", JSON_LINES);
-    for (uint32_t i = 0; i < whatif->n_scenarios; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "settings", whatif->scenario[i].name);
-        json_u64(json, "peak_reserved_bytes", whatif->scenario[i].peak_max_bytes);
-        json_bool(json, "served", !whatif->scenario[i].oom.happened);
+        json_text(json, "settings", need[i].settings);
+        json_u64(json, "peak_reserved_bytes", need[i].peak_bytes);
+        json_bool(json, "served", need[i].served);
         json_end(json);
     }
     json_end(json);

@@ -14,6 +14,7 @@ static void figures_json(struct json_writer *json, const struct plan_figures *fi
     json_known_u64(json, "peak_reserved_bytes_min", figures->reserved_known, figures->reserved_min);
     json_known_u64(json, "peak_reserved_bytes_max", figures->reserved_known, figures->reserved_max);
     json_text(json, "fits", plan_fits_name[figures->fits]);
+    json_known_u64(json, "retries", figures->fits != PLAN_UNKNOWN, figures->n_retries);
 }
 
 static void share_json(struct json_writer *json, const struct plan *plan, uint32_t n_blocks) {
@@ -68,7 +69,6 @@ static void plans_json(struct json_writer *json, struct sheet *sheet, const stru
         json_text(json, "cost", plan_cost_name[set->cost]);
         json_text(json, "certainty", plan_certainty_name[set->certainty]);
         share_json(json, plan, set->n_blocks);
-        json_u64(json, "retries", set->figures.n_retries);
         if (set->n_calm != 0)
             ids_json(json, "without_retries", plan, set->calm, set->n_calm, set->calm_blocks);
         else
@@ -358,9 +358,12 @@ bool plan_lines_tell(struct words *words, const struct plan *plan, struct arena 
 static void budget_write(struct sheet *sheet, const struct plan *plan) {
     if (plan->budget_bytes == 0)
         return;
-    sheet_point(
-        sheet, "To be served in %s%s", PLAN_SAID(sheet, plan_words_budget, plan),
-        plan->asked_bytes != 0 ? "." : ": the least that the process had. (--gpu SIZE for another device.)");
+    sheet_point(sheet, "To be served in %s%s", PLAN_SAID(sheet, plan_words_budget, plan),
+                plan->asked_bytes != 0 ? "."
+                : plan->ended_by_oom
+                    ? ": reserved and free together when the request failed. (--gpu SIZE for another "
+                      "device.)"
+                    : ": the most that the process had reserved. (--gpu SIZE for another device.)");
     if (plan->as_recorded.rounded_min > plan->budget_bytes)
         sheet_point(sheet, "The sequence%s needs %s in use as it is, so no setting can serve it.",
                     plan->ended_by_oom ? " with that request" : "", fine(sheet, plan->as_recorded.live_max));
@@ -389,15 +392,15 @@ static void loss_write(struct sheet *sheet, const struct plan *plan) {
 }
 
 static void limits_write(struct sheet *sheet, const struct plan *plan) {
-    sheet_point(
-        sheet,
-        "Not planned: a smaller batch (one recording does not show what grows with it; record half of "
-        "it too and use --extrapolate), parameters over several devices, activations on the host%s%s.",
-        plan->no_checkpoint ? ", checkpointing (no blocks were found, or no backward was recorded)" : "",
-        plan->state_unknown ? ", optimizer state without a stack (record from the beginning)" : "");
+    sheet_point(sheet,
+                "Not planned: a smaller batch (one recording does not show what grows with it), parameters "
+                "over several devices, activations on the host%s%s.",
+                plan->no_checkpoint ? ", checkpointing (no blocks were found, or no backward was recorded)"
+                                    : "",
+                plan->state_unknown ? ", optimizer state without a stack (record from the beginning)" : "");
     if (plan->short_search)
-        sheet_point(sheet, "The recording has more than 2 million events, so the search was short: two "
-                           "changes at most, and fewer settings.");
+        sheet_point(sheet, "The recording has more than 2 million events, so each change was tried only by "
+                           "itself, and not in pairs.");
     sheet_point(sheet, "These figures are models of this sequence. A program that reacts to memory, or "
                        "another version of a library, makes other requests.");
 }
@@ -433,34 +436,34 @@ bool plan_report_write(struct buffer *out, const struct plan_report *report, str
 }
 
 /* The candidate that serves all recordings (if none does, any candidate) and has the least reserved. */
-static const struct plan_candidate *least_candidate(const struct plan_together *together) {
-    const struct plan_candidate *best = &together->candidate[0];
-    for (const struct plan_candidate *one = best; one < together->candidate + together->n_candidates; one++)
+static const struct plan_need *least_candidate(const struct plan_together *together) {
+    const struct plan_need *best = &together->need[0];
+    for (const struct plan_need *one = best; one < together->need + together->n_needs; one++)
         if (one->served > best->served || (one->served == best->served && one->peak_bytes < best->peak_bytes))
             best = one;
     return best;
 }
 
 static void together_answer(struct sheet *sheet, const struct plan_together *together) {
-    const struct plan_candidate *least = least_candidate(together), *recorded = &together->candidate[0];
+    const struct plan_need *least = least_candidate(together), *recorded = &together->need[0];
     const char *needs = fine(sheet, least->peak_bytes), *now = fine(sheet, recorded->peak_bytes);
     const char *in = together->budget_bytes != 0 ? fine(sheet, together->budget_bytes) : "";
-    if (!least->known)
+    if (together->budget_bytes == 0)
         sheet_say(sheet,
                   "One setting for all of them (model): %s; it needs %s reserved at most instead of %s.",
-                  least->name, needs, now);
+                  least->settings, needs, now);
     else if (recorded->served)
         sheet_say(sheet, "All are served in %s as recorded.", in);
     else if (least->served)
         sheet_say(sheet,
                   "One setting for all of them (model): %s; served in %s; without a limit %s reserved at "
                   "most instead of %s.",
-                  least->name, in, needs, now);
+                  least->settings, in, needs, now);
     else
         sheet_say(sheet,
                   "No setting serves all of them in %s. The least without a limit (model): %s, %s reserved "
                   "at most instead of %s.",
-                  in, least->name, needs, now);
+                  in, least->settings, needs, now);
 }
 
 static bool together_json(struct buffer *out, const struct plan_together *together) {
@@ -474,12 +477,12 @@ static bool together_json(struct buffer *out, const struct plan_together *togeth
     json_array(&json, "devices", JSON_COMPACT);
     json_end(&json);
     json_array(&json, "together", JSON_LINES);
-    for (uint32_t i = 0; i < together->n_candidates; i++) {
-        const struct plan_candidate *candidate = &together->candidate[i];
+    for (uint32_t i = 0; i < together->n_needs; i++) {
+        const struct plan_need *candidate = &together->need[i];
         json_object(&json, NULL, JSON_COMPACT);
-        json_text(&json, "settings", candidate->name);
+        json_text(&json, "settings", candidate->settings);
         json_u64(&json, "peak_reserved_bytes", candidate->peak_bytes);
-        if (candidate->known)
+        if (together->budget_bytes != 0)
             json_bool(&json, "served", candidate->served);
         else
             json_null(&json, "served");
@@ -496,18 +499,18 @@ bool plan_together_write(struct buffer *out, const struct plan_together *togethe
         return together_json(out, together);
     struct sheet sheet = words_sheet(out, scratch, format, (struct text_look){0});
     sheet_heading(&sheet, 1, "Plan: %" PRIu32 " recordings together", together->n_files);
-    if (together->n_candidates == 0) {
+    if (together->n_needs == 0) {
         sheet_say(&sheet, "None of them can be replayed: nothing is planned.");
         return !out->failed;
     }
     together_answer(&sheet, together);
     sheet_table(&sheet, headings, "lrl");
-    for (uint32_t i = 0; i < together->n_candidates; i++) {
-        const struct plan_candidate *candidate = &together->candidate[i];
-        SHEET_CELLS(&sheet, candidate->name, fine(&sheet, candidate->peak_bytes),
-                    !candidate->known   ? "-"
-                    : candidate->served ? "all"
-                                        : "not all");
+    for (uint32_t i = 0; i < together->n_needs; i++) {
+        const struct plan_need *candidate = &together->need[i];
+        SHEET_CELLS(&sheet, candidate->settings, fine(&sheet, candidate->peak_bytes),
+                    together->budget_bytes == 0 ? "-"
+                    : candidate->served         ? "all"
+                                                : "not all");
     }
     sheet_table_end(&sheet);
     sheet_point(&sheet, "For several recordings, strata plan compares only settings, by the most that any of "

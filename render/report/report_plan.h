@@ -1,7 +1,8 @@
 /* Writes the answers of strata plan as text, Markdown and JSON. docs/plan.md explains each figure. */
 #pragma once
 
-#include "render/report/report_whatif.h"
+#include "render/report/report.h"
+#include "render/report/report_sheet.h"
 #include "render/words/plan.h"
 
 #include <string.h>
@@ -16,19 +17,12 @@ struct plan_report {
     void *context;
 };
 
-/* What one setting needs over several recordings. */
-struct plan_candidate {
-    char name[WHATIF_NAME]; /* the name of one of whatif's scenarios */
-    uint64_t peak_bytes;    /* the largest peak of all recordings */
-    bool known, served;     /* known: each recording has a limit */
-};
-
 struct plan_together {
     const char *const *file; /* [n_files] */
     char fingerprint[64];    /* of the first file */
-    uint32_t n_files, n_devices, n_candidates;
-    uint64_t budget_bytes; /* for each recording; 0: not given */
-    struct plan_candidate candidate[WHATIF_SCENARIOS_MAX];
+    uint32_t n_files, n_devices, n_needs;
+    uint64_t budget_bytes;             /* for each recording; 0: not given */
+    struct plan_need need[PLAN_NEEDS]; /* the most of all recordings; served: all are */
 };
 
 /* The text that the plan_words_... function `say` writes, as sheet_quote gives it. */
@@ -44,10 +38,6 @@ struct plan_together {
 /* Appends the comparison. False: no memory. */
 bool plan_together_write(struct buffer *out, const struct plan_together *together, enum report_format format,
                          struct arena *scratch);
-
-/* Appends the largest size of a program that fits, from recordings at two sizes: `largest` of extrapolated devices.
- * False: no memory. */
-bool plan_largest_write(struct buffer *out, const struct extrapolation_report *report, struct arena *scratch);
 
 /* Appends all devices to `out`. Texts are made in `scratch`. False: no memory. */
 bool plan_report_write(struct buffer *out, const struct plan_report *report, struct arena *scratch);

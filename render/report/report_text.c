@@ -303,7 +303,7 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
     if (trace_has_segments(report->trace) && report->replayed)
         sheet_point(sheet, "%s", report_replay_text(sheet, &report->replay));
     else if (trace_has_segments(report->trace))
-        sheet_point(sheet, "Replay check: left out of a recording of %s; strata whatif does it.",
+        sheet_point(sheet, "Replay check: left out of a recording of %s; strata plan does it.",
                     words_counted(sheet, report->device->n_events, "event"));
     if (trace_has_dumps(report->trace))
         sheet_point(sheet, "Replay check: left out of a series.");

@@ -68,9 +68,6 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
                       uint32_t n_blocks) {
     static const char *const titles[] = {[PLAN_FUSED] = "optimizer: fused or foreach=False",
                                          [PLAN_EIGHT_BIT] = "optimizer state in 8 bits",
-                                         [PLAN_SHARD_STATE] = "optimizer state over all ranks",
-                                         [PLAN_SHARD_GRADIENTS] =
-                                             "optimizer state and gradients over all ranks",
                                          [PLAN_OFFLOAD] = "optimizer state on the host",
                                          [PLAN_MICRO_BATCH] = "half of the batch, twice",
                                          [PLAN_NO_GRAD] = "no graph: torch.no_grad()"};
@@ -142,16 +139,10 @@ void plan_words_loss(struct words *words, const struct plan *plan) {
 /* ---- the answer ---- */
 
 static void several_say(struct words *words, const struct plan_set *set) {
-    static const char *const costs[] = {"", ", at the cost of time", ", at the cost of precision",
-                                        ", at the cost of transfers"};
-    WORDS_TELL(words,
-               set->n_changes == 2   ? "two changes"
-               : set->n_changes == 3 ? "three changes"
-                                     : "%d changes",
-               set->n_changes);
-    words_say(words, set->cost != COST_NONE ? costs[set->cost]
-                     : set->n_changes == 2  ? ", both without cost"
-                                            : ", all without cost");
+    static const char *const costs[] = {", both without cost", ", at the cost of time",
+                                        ", at the cost of precision", ", at the cost of transfers"};
+    words_say(words, "two changes");
+    words_say(words, costs[set->cost]);
 }
 
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set) {
@@ -216,11 +207,16 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
     else if (plan->has_nearest) {
         words_say(words, "No change that this recording shows is enough in ");
         words_say(words, plan_bytes(plan->budget_bytes).text);
-        words_say(words, ": with all of them ");
-        words_say(words, plan->lacking_bytes != 0
-                             ? plan_bytes(plan->lacking_bytes).text
-                             : "what is in use would fit, but fragmentation adds too much");
-        words_say(words, plan->lacking_bytes != 0 ? " is lacking" : "");
+        words_say(words, ", by itself or with one other");
+        if (plan->nearest.n_changes != 0) {
+            words_say(words, ": with ");
+            plan_words_set_title(words, plan, &plan->nearest);
+        }
+        if (plan->lacking_bytes != 0) {
+            WORDS_TELL(words, plan->nearest.n_changes != 0 ? " %b are lacking" : ": %b are lacking",
+                       plan->lacking_bytes);
+        } else
+            words_say(words, ", what is in use would fit, but fragmentation adds too much");
     }
 }
 

@@ -306,7 +306,7 @@ def main(arguments):
     strata = arguments[0]
     kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons(), "log": log_seeds(), "host_log": host_log_seeds(),
              "report": samples.reports(), "export": samples.exports(), "picture": samples.pictures(), "page": samples.pages(), "snapshot": samples.snapshots(),
-             "diff": samples.differences(), "whatif": samples.replays(), "plan": samples.plans(), "program": samples.command_lines(),
+             "diff": samples.differences(), "plan": samples.plans(), "program": samples.command_lines(),
              "index": indexes(strata),
              "api": seeds_of_calls.seeds(samples.recipes("oom", "private_pools", "two_devices"))}
     total = 0

@@ -64,14 +64,8 @@ def differences():
             yield f"{name}_{more}", bytes((how, more, 0, 0)) + recipe(name)
 
 
-def replays():
-    for i, name in enumerate(("train", "oom", "expandable", "streams", "private_pools", "leak_graph")):
-        yield name, bytes((4 | i & 3, 2 | i << 5, 0, 7)) + recipe(name)
-        yield f"{name}_page", bytes((8 | i << 4, 2 | 4 | 8 * (i & 1), i, i + 6)) + recipe(name)
-
-
 def plan(name, how=4, more=0, mib=0, other=0):
-    """The bits of target_plan.c: 1 JSON, 2 Markdown, 4 a budget, 8 together with, 16 the largest, 32 picture, 64 page, 128 another sample."""
+    """The bits of target_plan.c: 1 JSON, 2 Markdown, 4 a budget, 8 together with, 64 page, 128 another sample."""
     return bytes((how, more, mib >> 8, mib & 255, other)) + recipe(name)
 
 
@@ -89,11 +83,9 @@ def plans():
         for k, mib in enumerate(budgets):
             yield f"{name}_{mib}", plan(name, 4 | (i + k) & 3, (i + k << 2 | k) & 255, mib)
     for name, mib in (("train", 7600), ("oom", 0), ("two_devices", 2700)):
-        yield f"{name}_picture", plan(name, 32 | 4, 0, mib)
         yield f"{name}_page", plan(name, 64 | 4, 0, mib)
     train = SAMPLES.index("train.pickle")
     for mib in (5000, 9000):
-        yield f"largest_{mib}", plan("train", 128 | 16 | 4 | mib >> 12 & 1, 0, mib, train)
         yield f"together_{mib}", plan("oom", 128 | 8 | 4 | mib >> 12 & 1, 0, mib, train)
 
 
@@ -130,7 +122,7 @@ def command_lines():
     yield "redact", program("html in --redact=all && report in --redact --json && report in.html --json -f", ["hostile_names"])
     yield "merged", program("html in -f --max-html-size=300KB --title=x --capacity=80GB --at=peak --from=peak-50 --to=peak+9",
                             ["leak_two_per_layer"])
-    yield "wrong_words", program("htlm in && png in --width=1 && report in --top=x && batch && diff in && whatif in --set=x && nothing "
+    yield "wrong_words", program("htlm in && png in --width=1 && report in --top=x && batch && diff in && plan in --set=x && nothing "
                                  "&& png in --sacle=2", ["one_event"])
     yield "outputs", program("report in -o out && report in -o out && html in -o dumps && png in -o none_x_", ["one_event"])
     yield "memory", program("html in --max-memory=1MiB && report in --max-memory=4MiB && batch dumps -o out --max-memory=20MiB", ["train"])
@@ -148,10 +140,7 @@ def command_lines():
     yield "diff_rules", program("diff in in1 --rules=rules --redact --filter=own:yes -o a.html && diff in in1 --align=step --json --top=0",
                                 ["leak_zero_grad", "leak_zero_grad_healthy"], RULES)
     yield "diff_layers", program("diff in in1 && diff in1 in -o a.html --max-html-size=250KB", ["kept_per_layer", "kept_per_layer_healthy"])
-    yield "whatif_all", program("whatif in --budget --set=expandable_segments=True -o a.html && whatif in -o b.png --theme=dark "
-                                "&& whatif in --json --gpu=1GiB", ["oom"])
-    yield "extrapolate", program("whatif in=8 --extrapolate=in1=4 --to=16 && whatif in=8 --extrapolate=in1=4 --to=16 --json",
-                                 ["held_over", "held_over_healthy"])
+    yield "plan_set", program("plan in --set=expandable_segments=True -o a.html && plan in --json --gpu=1GiB --set=max_split_size_mb=64", ["oom"])
     yield "batch_ranks", program("batch dumps -o out --png --group-by=all --rules=rules && batch dumps -o out --png --group-by=all --rules=rules --resume "
                                  "&& batch --index out -f && batch dumps -o out", ["leak_graph", "oom", "train", "one_event"], RULES)
     yield "batch_alike", program("batch dumps -o out -j1 --redact --group-by=rank", ["train", "train", "train", "oom", "train"])
@@ -207,8 +196,6 @@ def command_lines():
                            ["train", "oom", "two_devices", "log_oom_new"])
     for name, *files in faults():
         yield name, program("report in --brief && html in -o a.html --hide-internal && report in --json --top=0 && check in --config=config", files, CONFIG)
-    yield "layers", program("whatif in=4 --extrapolate=in1=2 --to=16 && whatif in=4 --extrapolate=in1=2 --to=9 -o a.png && plan in=4 --extrapolate=in1=2 --to=max --gpu=1GiB",
-                            [faulty("graph, stays", layers=4), faulty("graph, stays", layers=2)])
     yield "series", program("html in in1 in2 -o a.html && report in in1 in2 -o b --json && report in in1 in2 -o d && png in in1 -o c.png", windows())
     yield "series_gaps", program("report in in1 in2 -o b --redact && html in in1 -o a.html", ["train", "streams", "two_devices"])
 

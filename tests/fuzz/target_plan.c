@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 static const char *const budgets[] = {"1MiB", "2MiB", "20MiB", "64MiB", "256MiB", "1GiB", "80GiB", "8EiB"};
-static const char *const words[] = {"--ranks=2",
-                                    "--ranks=1000000",
+static const char *const words[] = {"--set=expandable_segments:True",
+                                    "--set=max_split_size_mb:64",
                                     "--without=fused",
                                     "--without=checkpoint,findings",
                                     "--keep=0",
@@ -15,11 +15,11 @@ static const char *const words[] = {"--ranks=2",
                                     "--without=expandable_segments,offload",
                                     "--keep=3MiB",
                                     "--without=max_split_size_mb,roundup_power2_divisions",
-                                    "--without=large_segment_size_mb,eight_bit",
+                                    "--without=garbage_collection_threshold,eight_bit",
                                     "--device=0",
                                     "--theme=dark"};
 enum { N_BUDGETS = sizeof budgets / sizeof *budgets, N_WORDS = sizeof words / sizeof *words };
-enum { JSON = 1, MARKDOWN = 2, BUDGET = 4, TOGETHER = 8, LARGEST = 16, PICTURE = 32, PAGE = 64, OTHER = 128 };
+enum { JSON = 1, MARKDOWN = 2, BUDGET = 4, TOGETHER = 8, PAGE = 64, OTHER = 128 };
 
 /* Writes a number of MiB, or one of the usual sizes. */
 static void budget_say(char *text, size_t nbytes, const uint8_t **bytes, size_t *left) {
@@ -32,15 +32,11 @@ static void budget_say(char *text, size_t nbytes, const uint8_t **bytes, size_t 
 
 static void words_add(struct program_words *own, uint8_t how, uint8_t more) {
     program_word(own, how & JSON ? "--json" : how & MARKDOWN ? "--markdown" : "--verbose");
-    if (how & (PICTURE | PAGE))
-        program_word(own, how & PICTURE ? "-oplan.png" : "-oplan.html");
+    if (how & PAGE)
+        program_word(own, "-oplan.html");
     for (uint8_t i = 0; i < more % 4; i++)
         program_word(own, words[((more >> 2) + i) % N_WORDS]);
-    if (how & LARGEST) {
-        program_word(own, "--extrapolate=small=3");
-        program_word(own, "--to=max");
-    }
-    program_word(own, how & LARGEST ? "in=8" : "in");
+    program_word(own, "in");
     if (how & TOGETHER)
         program_word(own, "small");
 }

@@ -53,7 +53,7 @@ test("no string of a recording becomes code in the other pages", { skip }, async
     const out = path.join(folder, "hostile_out");
     mkdirSync(out, { recursive: true });
     run(strata, "diff", "-q", "-f", a, b, "-o", path.join(out, "difference.html"));
-    run(strata, "whatif", "-q", "-f", a, "-o", path.join(out, "whatif.html"));
+    run(strata, "plan", "-q", "-f", a, "-o", path.join(out, "whatif.html"));
     const dumps = path.join(folder, "hostile <img src=x onerror=window.pwned=9>");
     mkdirSync(dumps, { recursive: true });
     for (const rank of [0, 1, 2, 3]) run("cp", rank === 3 ? b : a, path.join(dumps, `rank${rank} <b onclick=pwned=1>&amp;.pickle`));

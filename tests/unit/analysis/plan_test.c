@@ -269,7 +269,7 @@ static void test_when_layers_run(void **state) {
 static void test_bytes_left_by_each_change(void **state) {
     (void)state;
     struct recording *recording = recording_open();
-    const struct plan *plan = training_plan(recording, &(struct plan_request){.n_ranks = 3});
+    const struct plan *plan = training_plan(recording, &(struct plan_request){0});
     const struct plan_change *checkpoint = change_of(plan, PLAN_CHECKPOINT);
     /* Recorded: embedding, three layers' 120 and the head. */
     assert_int_equal(plan->as_recorded.live_max, (10 + 3 * 120 + 50) * KB);
@@ -280,7 +280,7 @@ static void test_bytes_left_by_each_change(void **state) {
     assert_int_equal(checkpoint->figures.live_min, (10 + 20 + 100 + 3 * 30) * KB);
     assert_int_equal(checkpoint->figures.live_max, (10 + 20 + 100 + 20 + 3 * 30) * KB);
     assert_int_equal(change_of(plan, PLAN_OFFLOAD)->figures.live_max, plan->as_recorded.live_max);
-    assert_int_equal(change_of(plan, PLAN_SHARD_STATE)->cost, COST_ELSEWHERE);
+    assert_int_equal(change_of(plan, PLAN_OFFLOAD)->cost, COST_ELSEWHERE);
     assert_non_null(change_of(plan, PLAN_FUSED));
     assert_null(change_of(plan, PLAN_NO_GRAD)); /* there is a backward */
     const struct plan_change *half = change_of(plan, PLAN_MICRO_BATCH);
@@ -293,8 +293,7 @@ static void test_bytes_left_by_each_change(void **state) {
 static void test_left_out(void **state) {
     (void)state;
     struct recording *recording = recording_open();
-    struct plan_request request = {.n_ranks = 3,
-                                   .without = 1u << WORD_CHECKPOINT | 1u << WORD_FUSED | 1u << WORD_OFFLOAD |
+    struct plan_request request = {.without = 1u << WORD_CHECKPOINT | 1u << WORD_FUSED | 1u << WORD_OFFLOAD |
                                               1u << WORD_EIGHT_BIT | 1u << WORD_EXPANDABLE};
     const struct plan *plan = training_plan(recording, &request);
     assert_null(change_of(plan, PLAN_CHECKPOINT));
@@ -302,7 +301,7 @@ static void test_left_out(void **state) {
     assert_null(change_of(plan, PLAN_OFFLOAD));
     assert_null(change_of(plan, PLAN_EIGHT_BIT));
     assert_null(change_of(plan, PLAN_SETTINGS));
-    assert_non_null(change_of(plan, PLAN_SHARD_STATE));
+    assert_non_null(change_of(plan, PLAN_MICRO_BATCH));
     recording_close(recording);
 }
 
@@ -358,69 +357,39 @@ static void test_nothing_is_served(void **state) {
     }
 }
 
-/* ---- settings by coordinate descent ---- */
+/* ---- settings ---- */
 
-static void program_by_chance(struct recording *recording, struct dice *dice) {
-    uint32_t event = 1, main_ = recording_stack(recording, 0, "/home/u/train.py", "main");
-    for (uint32_t i = 0; i < 60; i++, event += 1 + dice_below(dice, 3)) {
-        uint64_t size = dice_below(dice, 2) == 0 ? 1 + dice_below(dice, 9) : 12 + dice_below(dice, 200);
-        uint32_t death = event + 1 + dice_below(dice, 60);
-        recording_allocation(recording, event, death, size * MB - dice_below(dice, MB / 2), main_);
-    }
-}
-
-/* Is it served in both orders of addresses? */
-static bool is_served_under(const struct plan *plan, const struct allocator_settings *settings,
-                            struct arena *arena) {
-    bool served = true;
-    for (int down = 0; down < 2; down++) {
-        struct whatif_result result;
-        const struct whatif_case what = {
-            .settings = *settings, .budget_bytes = plan->budget_bytes, .descending = down != 0};
-        assert_true(whatif_run(&result, plan->program, &what, arena));
-        served &= !result.oom.happened;
-    }
-    return served;
-}
-
-static uint32_t settings_of(const struct plan *plan) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < plan->n_changes; i++)
-        n += plan->change[i].kind == PLAN_SETTINGS;
-    return n;
-}
-
-/* The combination found by descent is listed only if it is served and no other setting is. */
-static bool is_descended(struct dice *dice, uint32_t percent) {
-    struct recording *recording = recording_open();
-    program_by_chance(recording, dice);
-    struct plan_request request = {.without = 1u << WORD_EXPANDABLE};
-    const struct plan *plan = plan_of(recording, &request, 400);
-    uint64_t least = plan->as_recorded.rounded_max, most = plan->as_recorded.reserved_min;
-    request.gpu_bytes = least + (most - least) * percent / 100;
-    struct arena *arena = &recording->arena;
-    struct plan *limited = arena_alloc(arena, sizeof *limited);
-    assert_true(plan_find(limited, plan->program, plan->replay, plan->verdicts, &request, arena));
-    uint32_t n = settings_of(limited), usual = settings_of(plan);
-    bool served = is_served_under(limited, &plan->replay->settings, arena);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct plan_change *change = &limited->change[i];
-        bool own = is_served_under(limited, &change->settings, arena);
-        assert_int_equal(own, plan_is_served(change->figures.fits));
-        assert_true(i < usual || (own && !served));
-        served |= own;
-    }
-    recording_close(recording);
-    return n > usual;
-}
-
-static void test_descent(void **state) {
+/*
+ * 30 MiB are freed, then 40 MiB are asked for: by default two segments, 70 MiB; expandable segments grow the one by two
+ * granules of 20 MiB, 40 MiB. In 60 MiB the default gives the free segment back and is served with one retry.
+ */
+static void test_settings(void **state) {
     (void)state;
-    struct dice dice = {3};
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < 300; i++)
-        n += is_descended(&dice, 20 + i % 8 * 10);
-    assert_in_range(n, 3, 297);
+    static const char *const set[] = {"roundup_power2_divisions=4", "max_split_size_mb=64"};
+    struct recording *recording = recording_open();
+    recording_allocation(recording, 1, 2, 30 * MB, 0);
+    recording_allocation(recording, 3, STAYS, 40 * MB, 0);
+    const struct plan_request request = {.gpu_bytes = 60 * MB, .set = set, .n_set = 2};
+    const struct plan *plan = plan_of(recording, &request, 5);
+    assert_int_equal(plan->as_recorded.reserved_max, 70 * MB);
+    assert_int_equal(plan->as_recorded.fits, PLAN_WITH_RETRIES);
+    assert_int_equal(plan->as_recorded.n_retries, 1);
+    assert_int_equal(plan->n_changes, 2);
+    assert_string_equal(plan->change[0].id, "settings:expandable_segments:True");
+    assert_int_equal(plan->change[0].figures.reserved_max, 40 * MB);
+    assert_int_equal(plan->change[0].figures.fits, PLAN_YES);
+    assert_string_equal(plan->change[1].id, "settings:max_split_size_mb:64,roundup_power2_divisions:4");
+    assert_int_equal(plan->change[1].figures.reserved_max, 72 * MB); /* 30 MiB are rounded up to 32 */
+    struct plan_need need[PLAN_NEEDS];
+    uint32_t n;
+    assert_true(plan_needs_find(need, &n, plan->program, plan->replay, 60 * MB, &recording->arena));
+    assert_string_equal(need[0].settings, "recorded");
+    assert_int_equal(need[0].peak_bytes, 70 * MB);
+    assert_string_equal(need[1].settings, "expandable_segments:True");
+    assert_int_equal(need[1].peak_bytes, 40 * MB);
+    for (uint32_t i = 0; i < n; i++)
+        assert_true(need[i].served);
+    recording_close(recording);
 }
 
 /* ---- a graph that nobody uses ---- */
@@ -455,7 +424,7 @@ int main(void) {
         cmocka_unit_test(test_too_much_work),
         cmocka_unit_test(test_smallest_number_of_blocks),
         cmocka_unit_test(test_nothing_is_served),
-        cmocka_unit_test(test_descent),
+        cmocka_unit_test(test_settings),
         cmocka_unit_test(test_no_grad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

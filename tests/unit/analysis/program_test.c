@@ -1,8 +1,7 @@
-/* The requests of a recording, run under other settings and scaled to another size; and why a recording without segments is
- * not replayed. */
+/* The requests of a recording, run under other settings; and why a recording without segments is not replayed. */
 #include "recording.h"
 
-#include "analysis/model/extrapolate.h"
+#include "analysis/model/whatif.h"
 #include "base/numbers.h"
 
 /* Kind, row and moment of each operation. A request to free is a separate operation if it was not completed at once. */
@@ -41,7 +40,6 @@ static void test_reserved_bytes(void **state) {
     struct recording *recording = recording_open();
     struct program program;
     struct whatif_result result;
-    struct whatif_bounds bounds;
     bool known;
     recording_allocation(recording, 1, 2, 30 * MIB, 0);
     recording_allocation(recording, 3, STAYS, 30 * MIB, 0);
@@ -58,9 +56,6 @@ static void test_reserved_bytes(void **state) {
     assert_true(result.oom.happened);
     assert_int_equal(result.oom.request_index, 2);
     assert_int_equal(result.oom.requested_bytes, 1000);
-    assert_true(whatif_bounds_find(&bounds, &program, false, &recording->arena));
-    assert_int_equal(bounds.requested_peak_bytes, 30 * MIB + 1000);
-    assert_int_equal(bounds.rounded_peak_bytes, 30 * MIB + 1024);
     recording_close(recording);
 }
 
@@ -77,40 +72,11 @@ static void test_without_segments_nothing_is_replayed(void **state) {
     recording_close(recording);
 }
 
-/* A recording of size x: one allocation is constant, one grows with x, one with its square. */
-static struct recording *recording_of_size(uint64_t x, struct program *program) {
-    struct recording *recording = recording_open();
-    recording_allocation(recording, 1, STAYS, 4096, 0);
-    recording_allocation(recording, 2, STAYS, 1024 * x, 0);
-    recording_allocation(recording, 3, 4, 512 * x * x, 0);
-    recording_settle(recording, 5);
-    assert_true(program_init(program, &recording->trace, &recording->device, &recording->arena));
-    return recording;
-}
-
-static void test_sizes_at_a_third(void **state) {
-    (void)state;
-    struct program a, b;
-    struct recording *one = recording_of_size(4, &a), *two = recording_of_size(8, &b);
-    struct extrapolation third;
-    assert_true(extrapolate(&third, &a, 4, &b, 8, 20, &one->arena));
-    assert_null(third.refused);
-    assert_int_equal(third.n_constant, 1);
-    assert_int_equal(third.n_linear, 1);
-    assert_int_equal(third.n_quadratic, 1);
-    assert_int_equal(program_size(&third.program, 0), 4096);
-    assert_int_equal(program_size(&third.program, 1), 1024 * 20);
-    assert_int_equal(program_size(&third.program, 2), 512 * 20 * 20);
-    recording_close(two);
-    recording_close(one);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operations_in_order),
         cmocka_unit_test(test_reserved_bytes),
         cmocka_unit_test(test_without_segments_nothing_is_replayed),
-        cmocka_unit_test(test_sizes_at_a_third),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
