@@ -23,41 +23,7 @@ static void note_count(uint32_t count, const char *what) {
         terminal_note(NULL, "%s file%s %s", format_count(count).text, count == 1 ? "" : "s", what);
 }
 
-static void note_series(const struct index *index, const struct batch *batch) {
-    if (index->n_series == 1)
-        terminal_note(NULL, "\"%s/%s.html\" joins the %" PRIu32 " dumps of %s", batch->directory,
-                      index->series[0].name, index->series[0].n_dumps, index->series[0].what);
-    else if (index->n_series != 0)
-        terminal_note(NULL, "\"%s/series/\" joins the dumps of each of %s ranks", batch->directory,
-                      format_count(index->n_series).text);
-}
-
-/* Joins the databases of all rows to DIR/ranks.sqlite; rows of one file share a database. False: printed. */
-static bool databases_join(const struct index *index, struct batch *batch) {
-    struct export_part *parts = batch_alloc(batch, index->n_rows, sizeof *parts);
-    char reason[EXPORT_REASON_NBYTES] = "no memory";
-    struct output_file file;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < index->n_rows; i++) {
-        const struct index_row *row = &index->rows[i];
-        if (n != 0 && strcmp(row->name, parts[n - 1].name) == 0)
-            continue;
-        parts[n++] =
-            (struct export_part){.name = row->name,
-                                 .path = batch_text(batch, "%s/%s.sqlite", batch->directory, row->name),
-                                 .input = row->input,
-                                 .rank = row->rank,
-                                 .step = row->step};
-    }
-    if (!store_begin(&file, batch, "ranks.sqlite", (struct arena_host){0}))
-        return false;
-    bool joined = export_join(&file.out, parts, n, batch->directory, reason);
-    if (!joined && !file.out.refused)
-        terminal_error(NULL, "%s/ranks.sqlite: %s", batch->directory, reason);
-    return output_file_end(&file, joined) && joined;
-}
-
-static int index_finish(struct index *index, struct batch *batch, bool complete) {
+static int index_finish(struct index *index, struct batch *batch) {
     int number;
     if (!join_write(index, batch, &number))
         return number > 0 ? 128 + number : EXIT_CODE_FAILED;
@@ -67,7 +33,6 @@ static int index_finish(struct index *index, struct batch *batch, bool complete)
     if (index->n_copies != 0)
         terminal_note(NULL, "%s more %s", format_count(index->n_copies).text,
                       index->n_copies == 1 ? "is a copy" : "are copies");
-    note_series(index, batch);
     enum { SHOWN = 5 };
     for (uint32_t i = 0; i < index->n_findings && i < SHOWN; i++)
         terminal_note(NULL, "%s", index->findings[i].title);
@@ -75,23 +40,9 @@ static int index_finish(struct index *index, struct batch *batch, bool complete)
         terminal_note(NULL, "and %" PRIu32 " more in the index", index->n_findings - SHOWN);
     note_count(index->n_skipped, "skipped");
     note_count(index->n_failed, "failed");
-    if (batch->settings->join && !databases_join(index, batch))
-        return EXIT_CODE_FAILED;
     browser_open(batch->settings, batch_text(batch, "%s/index.html", batch->directory));
-    bool whole = complete && index->n_failed == 0 && !batch->incomplete;
-    return whole ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
+    return index->n_failed == 0 && !batch->incomplete ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
 }
-
-/* ---- --index ---- */
-
-static int index_run(struct batch *batch) {
-    struct index index;
-    bool complete;
-    return join_directory(&index, batch, &complete) ? index_finish(&index, batch, complete)
-                                                    : EXIT_CODE_FAILED;
-}
-
-/* ---- converting ---- */
 
 /* Says that no snapshot was found, and what was found instead. Unreadable files have been reported already. */
 static void nothing_say(const struct batch *batch) {
@@ -109,8 +60,7 @@ static void nothing_say(const struct batch *batch) {
 /* Finds the files to convert and names them. False: printed. */
 static bool batch_prepare(struct batch *batch, const struct rank_pattern *pattern) {
     batch_find(batch, pattern);
-    if (batch->watch == NULL &&
-        batch_count(batch, BATCH_WAITING) + batch_count(batch, BATCH_ELSEWHERE) == 0) {
+    if (batch_count(batch, BATCH_WAITING) + batch_count(batch, BATCH_ELSEWHERE) == 0) {
         nothing_say(batch);
         return false;
     }
@@ -128,18 +78,18 @@ static void batch_resume(struct batch *batch) {
 /* After the workers: prints what the shard leaves to do, or writes the index if there is only one shard. */
 static int batch_finish(struct batch *batch) {
     struct index index;
-    if (!record_write(batch))
-        return EXIT_CODE_FAILED;
-    if (batch->settings->resume && batch->settings->shard == NULL && !join_remove_stale(batch))
-        return EXIT_CODE_FAILED;
     if (batch->settings->shard == NULL) {
         join_batch(&index, batch);
-        return index_finish(&index, batch, true);
+        return index_finish(&index, batch);
     }
+    const struct name_list none = {0};
+    if (!store_finish(batch, &none))
+        return EXIT_CODE_FAILED;
     uint32_t n_failed = batch_count(batch, BATCH_FAILED);
     note_count(batch_count(batch, BATCH_DONE), "done");
     note_count(n_failed, "failed");
-    terminal_note(NULL, "when all shards are done: strata batch --index %s", batch->directory);
+    terminal_note(
+        NULL, "when all shards are done, the same command with --resume instead of --shard writes the index");
     return n_failed == 0 ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
 }
 
@@ -147,92 +97,12 @@ static int batch_convert_all(struct batch *batch) {
     struct store store;
     if (!store_open(&store, batch))
         return EXIT_CODE_FAILED;
-    record_remove(batch);
     if (batch->settings->resume)
         batch_resume(batch);
     int number = workers_run(batch);
     int code = number != 0 ? 128 + number : batch_finish(batch);
     store_close(&store);
     return code;
-}
-
-/* ---- --watch: finds the inputs that have come to rest, and whether there is anything to do ---- */
-
-/* All zero before the first look. */
-struct watch {
-    /* [n_seen] each input at the last look: its path, size and time; sorted; malloc'd */
-    uint64_t *seen;
-    uint32_t n_seen;
-    bool looked;
-    uint64_t shown; /* hash of everything that the index was made of */
-    int code;       /* the exit code so far: that of the last index */
-};
-
-static int hash_compare(const void *a, const void *b) {
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static uint64_t file_hash(const struct batch_file *file) {
-    const uint64_t prime = 0x100000001b3u;
-    return ((batch_hash(file->path) ^ file->nbytes) * prime ^ (uint64_t)file->mtime_ns) * prime;
-}
-
-/* Does the file seem complete? It has not changed since the last look, or, at the first, for the time between two
- * looks. */
-static bool file_rests(const struct watch *watch, const struct batch *batch, const struct batch_file *file) {
-    struct timespec now;
-    uint64_t hash = file_hash(file);
-    if (watch->looked)
-        return bsearch(&hash, watch->seen, watch->n_seen, sizeof hash, hash_compare) != NULL;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    return now_ns - file->mtime_ns >= (int64_t)batch->settings->every_us * 1000;
-}
-
-/* Keeps the file's previous result in the index, if it has one. */
-static bool file_keeps(struct batch *batch, struct batch_file *file) {
-    struct sidecar sidecar;
-    if (sidecar_read(&sidecar, batch, file->name) != SIDECAR_READ ||
-        strcmp(sidecar.row.input, file->input) != 0)
-        return false;
-    file->state = BATCH_UP_TO_DATE;
-    return true;
-}
-
-/*
- * Call it between batch_find's names and the work. Inputs that have changed since the last look (at the first: within
- * the time between two looks) are left out of the batch, or keep the result that they have. True: what is left differs
- * from what the last index was made of. Nothing is printed.
- */
-static bool watch_look(struct watch *watch, struct batch *batch) {
-    uint64_t *seen = malloc(((size_t)batch->count + 1) * sizeof *seen), shown = batch->count + UINT64_C(1);
-    uint32_t n_seen = batch->count, n_left = 0, n_rows = 0;
-    batch_need(batch, seen != NULL);
-    for (uint32_t i = 0; i < n_seen; i++)
-        seen[i] = file_hash(&batch->files[i]);
-    for (uint32_t i = 0; i < batch->count; i++) {
-        struct batch_file file = batch->files[i];
-        bool rests = file_rests(watch, batch, &file);
-        if (!rests && !file_keeps(batch, &file))
-            continue;
-        shown = shown * 0x100000001b3u ^ (rests ? file_hash(&file) : batch_hash(file.path));
-        n_rows += file.state == BATCH_WAITING || file.state == BATCH_UP_TO_DATE;
-        batch->files[n_left++] = file;
-    }
-    batch->count = n_left;
-    qsort(seen, n_seen, sizeof *seen, hash_compare);
-    free(watch->seen);
-    bool differs = n_rows != 0 && shown != watch->shown;
-    *watch = (struct watch){seen, n_seen, true, differs ? shown : watch->shown, watch->code};
-    return differs;
-}
-
-/* One look of a watched batch, which does nothing while nothing has changed. */
-static int batch_look(struct batch *batch) {
-    if (batch->watch == NULL || watch_look(batch->watch, batch))
-        return batch_convert_all(batch);
-    return batch->watch->code;
 }
 
 static int batch_work(struct batch *batch) {
@@ -243,7 +113,7 @@ static int batch_work(struct batch *batch) {
         return EXIT_CODE_USAGE;
     int code =
         rules_fingerprint(batch->settings->rules, batch->rules_fingerprint) && batch_prepare(batch, &pattern)
-            ? batch_look(batch)
+            ? batch_convert_all(batch)
             : EXIT_CODE_FAILED;
     rank_pattern_release(&pattern);
     return code;
@@ -252,21 +122,10 @@ static int batch_work(struct batch *batch) {
 /* Refuses combinations of options that mean nothing. True: printed. */
 static bool usage_is_wrong(const struct settings *settings) {
     const char *wrong = NULL;
-    if (settings->index_directory != NULL && settings->input != NULL)
-        wrong = "--index DIR converts nothing; name no snapshot with it";
-    else if (settings->index_directory != NULL && settings->shard != NULL)
-        wrong = "--index joins all shards; it cannot be combined with --shard";
-    else if (settings->index_directory == NULL && settings->output == NULL)
+    if (settings->output == NULL)
         wrong = "there is no output directory; -o DIR names it";
-    else if (settings->output != NULL && strcmp(settings->output, "-") == 0)
+    else if (strcmp(settings->output, "-") == 0)
         wrong = "a batch writes many files; -o names a directory";
-    else if (settings->join && settings->export_kind != EXPORT_SQLITE)
-        wrong = "--join makes one database: it needs --export sqlite";
-    else if (settings->watch && (settings->index_directory != NULL || settings->shard != NULL))
-        wrong = "--watch converts all that comes; it cannot be combined with --index or --shard";
-    else if (settings->join && settings->shard != NULL)
-        wrong = "--join needs all ranks: strata batch --index DIR --export sqlite --join, when all shards "
-                "are done";
     for (uint32_t i = 0; i < settings->n_inputs; i++)
         if (strcmp(settings->inputs[i], "-") == 0 || settings->inputs[i][0] == '\0')
             wrong = "a batch reads files and directories, not standard input";
@@ -283,39 +142,15 @@ static const char *directory_plain(struct batch *batch, const char *path) {
     return batch_text(batch, "%.*s", (int)length, path);
 }
 
-/* One batch. `watch` NULL: it looks at the inputs once. */
-static int batch_once(const struct settings *settings, struct watch *watch) {
-    struct batch batch = {.settings = settings, .watch = watch, .shard = 1, .n_shards = 1};
-    arena_init(&batch.arena, memory_host(), settings->max_memory_nbytes);
-    bool joining = settings->index_directory != NULL;
-    batch.directory = directory_plain(&batch, joining ? settings->index_directory : settings->output);
-    int code = joining ? index_run(&batch) : batch_work(&batch);
-    arena_release(&batch.arena);
-    return code;
-}
-
-/* Runs batches until a signal comes (only conversions do not let it wait), or until a fault that the next look would
- * not mend. */
-static int batch_watch(const struct settings *settings) {
-    struct settings look = *settings;
-    struct watch watch = {0};
-    sigset_t before;
-    int code;
-    look.resume = true;
-    output_hold_signals(&before);
-    do {
-        uint64_t shown = watch.shown;
-        watch.code = code = batch_once(&look, &watch);
-        look.open = look.open && watch.shown == shown;
-    } while ((code == EXIT_CODE_DONE || code == EXIT_CODE_PARTLY) && workers_pause(settings->every_us) == 0);
-    free(watch.seen);
-    return code;
-}
-
 static int batch_run(const struct settings *settings) {
+    struct batch batch = {.settings = settings, .shard = 1, .n_shards = 1};
     if (usage_is_wrong(settings))
         return EXIT_CODE_USAGE;
-    return settings->watch ? batch_watch(settings) : batch_once(settings, NULL);
+    arena_init(&batch.arena, memory_host(), settings->max_memory_nbytes);
+    batch.directory = directory_plain(&batch, settings->output);
+    int code = batch_work(&batch);
+    arena_release(&batch.arena);
+    return code;
 }
 
 const struct verb verb_batch = {
@@ -324,17 +159,16 @@ const struct verb verb_batch = {
     .operands = "PATH... -o DIR",
     .summary = "many snapshots: a page for each, and an index that compares them",
     .about = "Finds the snapshots among PATHs, converts them side by side and writes into DIR, for each, a\n"
-             "page, a sidecar NAME.strata.json (and with --png a picture), and index.html, summary.json, "
-             "summary.csv\n"
-             "and metrics.prom (Prometheus), which say which rank is different and why. Ranks and steps are "
-             "read from the files' names.\n"
+             "page, a sidecar NAME.strata.json (and with --png a picture), and index.html and summary.json, "
+             "which say\n"
+             "which rank is different and why. Ranks and steps are read from the files' names.\n"
              "A file that cannot be read fails alone. docs/cluster.md shows it under Slurm, Open MPI\n"
              "and Kubernetes.\n",
     .examples = "  strata batch dumps/ -o report/\n"
                 "  strata batch dumps/ -o report/ -j 8 --png --resume\n"
-                "  strata batch dumps/ -o report/ --pages odd --watch\n"
-                "  strata batch dumps/ -o report/ --export sqlite --join\n"
+                "  strata batch dumps/ -o report/ --pages odd\n"
                 "  strata batch logs/ -o report/ --rank-regex 'node(\\d+)'\n"
-                "  srun -n 64 strata batch dumps/ -o report/ --shard auto && strata batch --index report/\n",
+                "  srun -n 64 strata batch dumps/ -o report/ --shard auto\n"
+                "  strata batch dumps/ -o report/ --resume       # after it: writes the index\n",
     .run = batch_run,
 };

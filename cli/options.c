@@ -246,7 +246,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                                   .max_entries = 1000000,
                                   .keep = 8,
                                   .keep_percent = 2,
-                                  .every_us = verb->bit == VERB_BATCH ? 5000000 : 1000000};
+                                  .every_us = 1000000};
     struct parse parse = {.verb = verb, .settings = settings, .words = words, .n_words = n_words};
     while (parse.at < parse.n_words) {
         enum options_result result = parse_word(&parse);
@@ -270,7 +270,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
         terminal_error(NULL, "%s: standard input can be read only once", verb->name);
         return wrong(verb);
     }
-    if (settings->input != NULL || settings->index_directory != NULL)
+    if (settings->input != NULL)
         return OPTIONS_RUN;
     if (verb->bit == VERB_RUN) {
         terminal_error(NULL, "run: no command was given; it follows --");

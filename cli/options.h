@@ -87,7 +87,6 @@ struct settings {
 
     enum export_kind export_kind; /* export: EXPORT_KINDS: the output's ending names it; batch: no export */
     bool allocated;               /* export: sums of what was allocated, not of what is live */
-    bool join;                    /* batch: one database of all exports */
 
     const char *set[SETS_CAPACITY]; /* plan: settings of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
@@ -107,21 +106,17 @@ struct settings {
     uint32_t skip_steps;
 
     uint32_t n_steps, max_entries, keep; /* run: 5, 1,000,000, 8 by default */
-    uint64_t every_us;                   /* between two looks; run: 1 s by default, batch --watch: 5 s */
+    uint64_t every_us;                   /* run: between two samples; 1 s by default */
 
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;
-    uint32_t jobs;               /* 0: as many as cores and memory allow */
-    bool png, flat, resume;      /* flat: do not go down into directories */
-    uint32_t pages;              /* batch: enum batch_pages */
-    bool watch;                  /* batch: look again until a signal comes */
-    bool series;                 /* html, png, report: several inputs are one recording */
-    bool no_series;              /* batch: do not join the dumps of one rank */
-    bool flags_are_cut;          /* `flags` lacks options that did not fit */
-    const char *index_directory; /* NULL: convert; otherwise only join existing results */
-    const char *rank_regex;      /* NULL: the names in use */
-    const char *group_by;        /* words of paths, "tp,pp"; NULL: role and stage */
-    const char *shard;           /* NULL: everything */
+    uint32_t jobs;          /* 0: as many as cores and memory allow */
+    bool png, flat, resume; /* flat: do not go down into directories */
+    uint32_t pages;         /* batch: enum batch_pages */
+    bool series;            /* html, png, report: several inputs are one recording */
+    bool flags_are_cut;     /* `flags` lacks options that did not fit */
+    const char *rank_regex; /* NULL: the names in use */
+    const char *shard;      /* NULL: everything */
 
     /* the given options that shape the result, in their long form: "--scale 2 --from peak-500" */
     char flags[FLAGS_CAPACITY];

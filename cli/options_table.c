@@ -225,12 +225,6 @@ static bool apply_rule(struct settings *settings, const char *value) {
     return *value != '\0';
 }
 
-static bool apply_group_by(struct settings *settings, const char *value) {
-    settings->group_by = value;
-    return *value != '\0' &&
-           value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_,-")] == '\0';
-}
-
 static bool apply_every(struct settings *settings, const char *value) {
     struct decimal decimal;
     uint32_t length = (uint32_t)strlen(value);
@@ -328,13 +322,8 @@ static const struct option options[] = {
     {0, VERB_BATCH, "pages", "all|odd|none", WORD(pages),
      "odd: only of recordings that the index calls odd, and of\nthose that they are compared with (default: "
      "all)"},
-    {0, VERB_BATCH, "watch", NULL, SET(watch, 1),
-     "go on until Ctrl-C: convert new and changed files once\nthey are complete, and write the index again"},
-    {0, VERB_BATCH, "every", "SECONDS", CALL(apply_every),
-     "with --watch: seconds between looks (default: 5)"},
     {0, VERB_BATCH | SHAPES, "export", export_kind_words + 1, WORD(export_kind),
      "write an export of each file too (docs/export.md)"},
-    {0, VERB_BATCH, "join", NULL, SET(join, 1), "with --export sqlite: one database of all, ranks.sqlite"},
     {'r', VERB_BATCH, "recursive", NULL, SET(flat, 0), "descend into directories (the default)"},
     {0, VERB_BATCH, "no-recursive", NULL, SET(flat, 1), "take only the files of the named directories"},
     {0, VERB_BATCH, "resume", NULL, SET(resume, 1),
@@ -342,16 +331,9 @@ static const struct option options[] = {
     {0, VERB_BATCH, "rank-regex", "REGEX", TEXT(rank_regex, 1),
      "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
      "the step"},
-    {0, VERB_BATCH, "group-by", "WORDS", CALL(apply_group_by),
-     "which ranks are compared with each other: those whose paths\nhave the same numbers after these words, "
-     "such as tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline "
-     "stage, else the program)"},
-    {0, VERB_BATCH, "series", "on|off", WORD(no_series),
-     "join the dumps of one rank at several steps into one\ntimeline, beside their own pages (default: on)"},
     {0, VERB_BATCH, "shard", "I/N|auto", TEXT(shard, 1),
-     "do part I of N (from 1), or the part that the scheduler's\nenvironment gives; writes no index"},
-    {0, VERB_BATCH, "index", "DIR", TEXT(index_directory, 1),
-     "convert nothing: join what the shards wrote into DIR"},
+     "do part I of N (from 1), or the part that the scheduler's\nenvironment gives; writes no index, which "
+     "--resume without\n--shard makes of all parts"},
     {'o', VERB_DIFF | VERB_PLAN, "output", "PATH", TEXT(output, 1),
      "a file, whose ending chooses the format: .txt, .md, .json,\n.png or .html; - for standard output "
      "(default: text on standard output)"},

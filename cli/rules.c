@@ -111,43 +111,32 @@ static bool rules_read(struct rule_list *list) {
     return done;
 }
 
-/* Refuses a file that can be read only once, because the workers of a batch read it again. */
-static bool file_is_plain(FILE *file) {
-    struct stat status;
-    if (fstat(fileno(file), &status) != 0)
-        return false;
-    errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
-    return S_ISREG(status.st_mode);
-}
-
-/* Computes the file's fingerprint. False: no memory, or the file cannot be read; errno says which. */
-static bool file_fingerprint(FILE *file, char text[FINGERPRINT_CHARACTERS + 1]) {
-    struct fingerprint *fingerprint = fingerprint_new();
+bool file_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]) {
     unsigned char block[LINE_NBYTES];
-    if (fingerprint == NULL || !file_is_plain(file)) {
-        fingerprint_free(fingerprint);
-        return false;
+    struct stat status;
+    ssize_t n = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe is refused, not waited for */
+    struct fingerprint *fingerprint = fd >= 0 ? fingerprint_new() : NULL;
+    if (fingerprint != NULL && fstat(fd, &status) == 0) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+        while (S_ISREG(status.st_mode) && (n = read(fd, block, sizeof block)) > 0)
+            fingerprint_add(fingerprint, block, (size_t)n);
     }
-    for (size_t n; (n = fread(block, 1, sizeof block, file)) != 0;)
-        fingerprint_add(fingerprint, block, n);
-    fingerprint_text(fingerprint, text);
+    int error = errno;
+    if (n == 0)
+        fingerprint_text(fingerprint, text);
     fingerprint_free(fingerprint);
-    return ferror(file) == 0;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return n == 0;
 }
 
 bool rules_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]) {
     text[0] = '\0';
-    if (path == NULL)
-        return true;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe is refused, not waited for */
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (file == NULL && fd >= 0)
-        close(fd);
-    bool done = file != NULL && file_fingerprint(file, text);
+    bool done = path == NULL || file_fingerprint(path, text);
     if (!done)
         terminal_error(path, "cannot read: %s", strerror(errno));
-    if (file != NULL)
-        fclose(file);
     return done;
 }
 

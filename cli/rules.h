@@ -18,5 +18,8 @@
  * functions and metadata + frames + stacks + allocations); at most 1,000 rules. */
 bool rules_apply(const char *path, struct trace *trace);
 
+/* The fingerprint of a plain file's bytes. Prints nothing. False: errno. */
+bool file_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]);
+
 /* The fingerprint of a file of rules; "" for the path NULL. False: printed. */
 bool rules_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]);

@@ -121,7 +121,7 @@ class Attacks(unittest.TestCase):
         self.assertNotRegex(done.stderr, b"signal")
         for row in summary["rows"]:
             self.assertTrue((self.folder / "out" / row["page"]).read_bytes().rstrip().endswith(b"</html>"))
-        again = self.strata("batch", "--index", "out")
+        again = self.strata("batch", "dumps", "-o", "out", "--png", "-j2", "--width=320", "--height=240", "--max-memory=1GiB", "--resume")
         self.told(again, (4,))
         self.assertEqual(json.loads((self.folder / "out" / "summary.json").read_text())["rows"], summary["rows"])
 

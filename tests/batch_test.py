@@ -135,7 +135,7 @@ class SixteenRanks(unittest.TestCase):
         before = contents(self.plain, ())
         self.assertEqual(batch(self.dumps, "-o", self.plain, "--png").returncode, 4)
         self.assertEqual(contents(self.plain, ()), before)
-        self.assertEqual(batch("--index", self.plain).returncode, 4)
+        self.assertEqual(batch(self.dumps, "-o", self.plain, "--png", "--resume").returncode, 4)
         self.assertEqual(contents(self.plain, ()), before)
 
     def test_shards_give_what_a_plain_run_gives(self):
@@ -143,18 +143,8 @@ class SixteenRanks(unittest.TestCase):
         codes = [batch(self.dumps, "-o", out, "--png", "--shard", f"{i}/4").returncode for i in (3, 1, 4, 2)]
         self.assertEqual(sorted(codes), [0, 0, 0, 4])
         self.assertFalse((out / "index.html").exists())
-        self.assertEqual(batch("--index", out).returncode, 4)
+        self.assertEqual(batch(self.dumps, "-o", out, "--png", "--resume").returncode, 4)
         self.assertEqual(contents(out), contents(self.plain))
-
-    def test_missing_shards_are_named(self):
-        out = self.folder / "missing"
-        for i in (1, 4):
-            batch(self.dumps, "-o", out, "--shard", f"{i}/4")
-        done = batch("--index", out)
-        self.assertEqual(done.returncode, 4)
-        self.assertEqual(summary(out)["notes"], ["shards that have not finished: 2-3 of 4"])
-        self.assertIn("2-3 of 4", done.stderr)
-        self.assertIn("2-3 of 4", (out / "index.html").read_text())
 
     def test_nothing_hidden_is_left(self):
         self.assertEqual(hidden(self.plain), [])
@@ -243,14 +233,15 @@ class Names(Folder):
         self.assertEqual([row["page"] for row in rows], ["rank3-oom_rank3.html", "rank3-rank3.html", "rank4.html"])
 
     def test_a_later_second_file_of_a_rank(self):
-        """The first file's outputs get other names; --index counts it once."""
+        """The first file's outputs get other names, and it counts once."""
         self.put("rank3.pickle")
         self.run_batch()
         self.put("oom_rank3.pickle", tiny([5 * MIB]))
         self.run_batch("--resume")
         rows = summary(self.folder / "out")["rows"]
         self.assertEqual([row["page"] for row in rows], ["rank3-oom_rank3.html", "rank3-rank3.html"])
-        self.assertEqual(batch("--index", self.folder / "out").returncode, 0)
+        self.assertFalse((self.folder / "out" / "rank3.html").exists())
+        self.run_batch("--resume")
         self.assertEqual(summary(self.folder / "out")["rows"], rows)
 
     def test_rank_regex(self):
@@ -264,25 +255,6 @@ class Names(Folder):
         self.run_batch("--rank-regex", r"it(?P<step>\d)|node(?P<rank>\d+)", code=0)
         for wrong in ("node(", "node"):
             self.assertIn("--rank-regex", self.run_batch("--rank-regex", wrong, code=2).stderr)
-
-    def test_group_by(self):
-        """Readers choose which ranks are compared with each other, and no file is converted again for it."""
-        names = [f"node{tp}/dp{dp}_tp{tp}_pp{pp}/rank{8 * dp + 4 * tp + pp}.pickle"
-                 for dp in range(2) for tp in range(2) for pp in range(2)]
-        for name in names:
-            self.put(name)
-        groups = {(): {"pp0", "pp1"}, ("--group-by", "tp"): {"tp0", "tp1"}, ("--group-by", "host,pp"): {
-            "node0 pp0", "node0 pp1", "node1 pp0", "node1 pp1"}, ("--group-by", "program"): {None}, ("--group-by", "all"): {"all"}}
-        for options, wanted in groups.items():
-            with self.subTest(options=options):
-                self.run_batch("--resume", *options, "-q")
-                rows = summary(self.folder / "out")["rows"]
-                self.assertEqual({row["group"] for row in rows}, wanted)
-                self.assertEqual(len({row["cohort"] for row in rows}), len(wanted))
-                again = batch("-q", "--index", self.folder / "out", *(options or ("--group-by", "pp,stage,role")))
-                self.assertEqual(again.returncode, 0, again.stderr)
-                self.assertEqual(summary(self.folder / "out")["rows"], rows)
-        self.assertIn("--group-by", self.run_batch("--group-by", "tp=1", code=2).stderr)
 
     def test_a_host_that_is_odd_is_named(self):
         """If the odd ranks are exactly those of one host, the finding names the host."""
@@ -343,7 +315,7 @@ class Names(Folder):
         shutil.rmtree(out)
         for part in (1, 2):
             self.run_batch("-q", "--shard", f"{part}/2")
-        self.assertEqual(batch("-q", "--index", out).returncode, 0)
+        self.run_batch("-q", "--resume")
         self.assertEqual(contents(out), whole)
         # Results beside the snapshots are not taken for snapshots.
         self.assertEqual(batch("-q", "--resume", self.dumps, out, "-o", out).returncode, 0)
@@ -438,13 +410,11 @@ class Finding(Folder):
         self.assertEqual([row["rank"] for row in summary(out)["rows"]], [0])
         self.assertIn("cannot open", summary(out)["failed"][0]["reason"])
         self.assertEqual(batch(self.folder / "gone", "-o", self.folder / "out").returncode, 1)
-        self.assertEqual(batch("--index", self.dumps).returncode, 1)
 
     def test_usage(self):
         for arguments in ((self.dumps,), ("-o", "x"), ("-", "-o", "x"), (self.dumps, "-o", "-"),
                           (self.dumps, "-o", "x", "-j", "0"), (self.dumps, "-o", "x", "--shard", "0/4"),
                           (self.dumps, "-o", "x", "--shard", "5/4"), (self.dumps, "-o", "x", "--shard", "auto"),
-                          (self.dumps, "--index", "x"), ("--index", "x", "--shard", "1/2"),
                           (self.dumps, "-o", "x", "--jbos", "2")):
             with self.subTest(arguments):
                 self.assertEqual(batch(*arguments, cwd=self.folder).returncode, 2)

@@ -76,7 +76,7 @@ class Pages(Folder):
         for part in (1, 2):
             self.run_batch("--pages", "odd", "--shard", f"{part}/2", out="parts")
         self.assertEqual(len(self.pages("parts")), 8)
-        self.assertEqual(batch("--index", self.folder / "parts", "--pages", "odd").returncode, 0)
+        self.run_batch("--pages", "odd", "--resume", out="parts")
         self.assertEqual(contents(self.folder / "parts"), contents(self.folder / "out"))
 
     def test_an_input_that_disappears_loses_only_its_page(self):
@@ -88,70 +88,6 @@ class Pages(Folder):
         rows = summary(self.folder / "out")["rows"]
         self.assertEqual([row["page"] for row in rows if row["rank"] == 5], [None])
         self.assertNotIn("rank5.html", self.pages("out"))
-
-
-class Watch(Folder):
-    """--watch: the test waits until the index says something, never for a fixed time."""
-
-    def watch(self, *arguments):
-        self.process = self.start("--watch", "--every", "0.02", *arguments)
-        return self.process
-
-    def rows(self):
-        if self.process.poll() is not None:
-            raise AssertionError(self.process.stderr.read())
-        try:
-            return {row["input"]: row["peak_bytes"] for row in summary(self.folder / "out")["rows"]}
-        except FileNotFoundError:
-            return {}
-
-    def end(self, number=signal.SIGINT):
-        self.process.send_signal(number)
-        code = self.process.wait(TIMEOUT_S)
-        self.assertEqual(hidden(self.folder / "out"), [])
-        return code
-
-    def test_files_that_come_change_and_go(self):
-        self.watch()
-        self.put("rank0.pickle")
-        until(lambda: self.rows() == {"rank0.pickle": MIB}, "the first")
-        self.put("new/rank1.pickle")
-        until(lambda: self.rows() == {"rank0.pickle": MIB, "new/rank1.pickle": MIB}, "the second")
-        self.put("rank0.pickle", tiny((5 * MIB,)), second=1)
-        until(lambda: self.rows().get("rank0.pickle") == 5 * MIB, "the change")
-        (self.dumps / "new" / "rank1.pickle").unlink()
-        until(lambda: self.rows() == {"rank0.pickle": 5 * MIB}, "the end of the second")
-        # Changed just now, so only the next look finds it unchanged.
-        (self.dumps / "rank2.pickle").write_bytes(b"(dp0\n" * 20)
-        until(lambda: summary(self.folder / "out")["failed"], "a failure")
-        self.put("rank2.pickle")
-        until(lambda: len(self.rows()) == 2, "its repair")
-        self.run_batch(out="plain")
-        self.assertEqual(self.end(), 0)
-        self.assertEqual(contents(self.folder / "out"), contents(self.folder / "plain"))
-
-    def test_a_file_that_grows_waits(self):
-        """A file that grows at every look keeps its old page; a new file is not shown before it stops growing."""
-        self.put("rank0.pickle")
-        self.put("rank1.pickle")
-        self.watch()
-        until(lambda: len(self.rows()) == 2, "both")
-        whole = tiny((3 * MIB,))
-        for n in range(len(whole)):
-            self.put("rank1.pickle", whole[:n + 1], second=n)
-            self.assertEqual(self.rows()["rank0.pickle"], MIB)
-        until(lambda: self.rows().get("rank1.pickle") == 3 * MIB, "the whole")
-        self.assertEqual(self.end(signal.SIGTERM), 0)
-
-    def test_the_exit_code_is_that_of_the_last_index(self):
-        self.put("rank0.pickle")
-        self.put("rank1.pickle", b"(dp0\n" * 20)
-        self.watch("--pages", "none")
-        until(lambda: self.rows(), "the index")
-        self.assertEqual(self.end(), 4)
-        for words in (("--shard", "1/2"), ("--index", self.folder / "out")):
-            out = () if "--index" in words else (self.dumps, "-o", self.folder / "out")
-            self.assertEqual(batch(*out, "--watch", *words).returncode, 2)
 
 
 class Resume(Folder):
@@ -226,7 +162,7 @@ class Resume(Folder):
             result = summary(self.folder / "out")
             self.assertEqual([row["rank"] for row in result["rows"]], [0])
             self.assertEqual(result["failed"][0]["input"], "rank1.pickle")
-            self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
+            self.run_batch("--resume", code=4)
 
     def test_pages_of_missing_or_broken_files_are_removed(self):
         for rank in range(4):
@@ -239,10 +175,10 @@ class Resume(Folder):
         self.run_batch("--png", "--resume", code=4)
         left = {path.name for path in (self.folder / "out").iterdir()} - {"shards"}
         own = {f"rank{rank}{ending}" for rank in (0, 3) for ending in (".html", ".png", ".strata.json")}
-        self.assertEqual({"index.html", "summary.json", "summary.csv", "metrics.prom", "notes.html", "rank1.png"} | own, left)
+        self.assertEqual({"index.html", "summary.json", "notes.html", "rank1.png"} | own, left)
 
     def test_exports_of_missing_or_broken_files_are_removed(self):
-        """A sidecar lists the export that the batch made; any other file with such a name is foreign."""
+        """The list of outputs names the export that the batch made; any other file with such a name is foreign."""
         for rank in range(3):
             self.put(f"rank{rank}.pickle")
         self.run_batch("--export", "csv")
@@ -250,7 +186,7 @@ class Resume(Folder):
         (self.dumps / "rank1.pickle").unlink()
         self.put("rank2.pickle", b"\x80\x04cos\nsystem\n.")
         self.run_batch("--export", "csv", "--resume", code=4)
-        self.assertEqual({"rank0.csv", "rank1.folded"}, {path.name for path in (self.folder / "out").iterdir() if path.suffix in (".csv", ".folded")} - {"summary.csv"})
+        self.assertEqual({"rank0.csv", "rank1.folded"}, {path.name for path in (self.folder / "out").iterdir() if path.suffix in (".csv", ".folded")})
 
     def test_a_shard_leaves_results_of_others(self):
         for rank in range(4):
@@ -274,6 +210,38 @@ class Resume(Folder):
         self.run_batch(code=1)
         self.assertEqual((out / "index.html").read_text(), "my index")
 
+    def test_what_only_looks_like_ours_is_kept(self):
+        """A file is ours if the list of our outputs names it with its bytes: neither its form nor its name suffices, nor
+        does a list that somebody else wrote."""
+        self.put("rank0.pickle")
+        out = self.folder / "out"
+        out.mkdir()
+        (out / "rank0.strata.json").write_text('{"schema": 1, "mine": true}')
+        self.assertIn("-f replaces it", self.run_batch(code=4).stderr)
+        self.assertEqual((out / "rank0.strata.json").read_text(), '{"schema": 1, "mine": true}')
+        (out / "rank0.strata.json").unlink()
+        self.run_batch()
+        self.run_batch()
+        page = (out / "rank0.html").read_bytes()
+        (out / "rank0.html").write_bytes(page + b"<!-- my notes -->")
+        self.assertIn("-f replaces it", self.run_batch(code=4).stderr)
+        self.assertTrue((out / "rank0.html").read_bytes().endswith(b"<!-- my notes -->"))
+        self.run_batch("-f")
+        self.assertEqual((out / "rank0.html").read_bytes(), page)
+        (out / "shards" / "outputs-1-of-1.txt").write_text("mine")
+        self.assertIn("is not a list of Strata's", self.run_batch(code=1).stderr)
+        self.assertEqual((out / "shards" / "outputs-1-of-1.txt").read_text(), "mine")
+
+    def test_a_line_cut_short_names_nothing(self):
+        """A run that is killed while it adds a line leaves a list that the next one reads and continues."""
+        self.put("rank0.pickle")
+        self.run_batch()
+        listed = self.folder / "out" / "shards" / "outputs-1-of-1.txt"
+        whole = listed.read_text()
+        listed.write_text(whole + whole.splitlines()[1][:50])
+        self.run_batch()
+        self.assertEqual(sorted(listed.read_text().splitlines()), sorted(whole.splitlines()))
+
 
 class Shards(Folder):
     def part(self, **variables):
@@ -282,7 +250,7 @@ class Shards(Folder):
         records = sorted(path.stem for path in (self.folder / "out" / "shards").iterdir())
         shutil.rmtree(self.folder / "out")
         self.assertEqual(len(records), 1)
-        return records[0].removeprefix("shard-")
+        return records[0].removeprefix("outputs-")
 
     def test_schedulers(self):
         self.put("rank0.pickle")
@@ -311,7 +279,7 @@ class Shards(Folder):
         out = self.folder / "out"
         self.assertEqual(batch(self.dumps, "-o", out, "--shard", "auto", env=env).returncode, 2)
         self.assertEqual(batch(self.dumps, "-o", out, "--shard", "auto/6", env=env).returncode, 0)
-        self.assertTrue((out / "shards" / "shard-5-of-6.json").exists())
+        self.assertTrue((out / "shards" / "outputs-5-of-6.txt").exists())
         self.assertEqual(batch(self.dumps, "-o", out, "--shard", "auto/4", env=env).returncode, 2)
 
     def test_each_file_is_done_once(self):
@@ -342,38 +310,6 @@ class Shards(Folder):
         self.assertEqual(touched, pages)
         self.assertLess(len(pages), 40)
         self.assertLessEqual(len(lines), 6 * len(pages))
-
-    def test_shards_that_saw_different_files_are_reported(self):
-        self.put("rank0.pickle")
-        self.run_batch("--shard", "1/2")
-        self.put("rank1.pickle")
-        self.run_batch("--shard", "2/2")
-        self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
-        self.assertIn("did not see the same files", summary(self.folder / "out")["notes"][0])
-
-    def test_damaged_records_are_reported_with_their_place(self):
-        """A sidecar with anything after its JSON, with a repeated key or without valid JSON makes the index
-        incomplete."""
-        for rank in range(3):
-            self.put(f"rank{rank}.pickle")
-        self.run_batch("--shard", "1/2")
-        self.run_batch("--shard", "2/2")
-        out = self.folder / "out"
-        records = sorted((out / "shards").glob("*of*.json"))
-        for path, text, offset in (
-                (out / "rank1.strata.json", lambda text: text + "{}", len),
-                (out / "rank1.strata.json", lambda text: text.replace("{", '{"batch": 2,', 1), lambda text: text.rindex('"batch"')),
-                (out / "rank1.strata.json", lambda text: text.replace("{", '{"x": 01,', 1), lambda text: text.index("01,")),
-                (records[0], lambda text: text.replace("{", '{"x": "\t",', 1), lambda text: text.index("\t")),
-                (records[0], lambda text: text + "x", len)):
-            sound = path.read_text()
-            path.write_text(text(sound))
-            done = batch("--index", out)
-            self.assertEqual(4, done.returncode, done.stderr)
-            place = offset(sound if text(sound).startswith(sound) else text(sound))
-            self.assertIn(f"(offset {place}); skipped", done.stderr)
-            path.write_text(sound)
-            self.assertEqual(0, batch("--index", out).returncode)
 
     def test_two_batches_on_the_same_part(self):
         first, worker = self.start_and_stop("rank0.pickle")

@@ -383,7 +383,7 @@ print(json.dumps([answer, slices]))
                 (folder / f"{name}{KINDS[kind]}").write_bytes(export(kind, SAMPLES / f"{sample}.pickle"))
         for rank, sample in enumerate(("train", "train", "oom")):
             shutil.copy(SAMPLES / f"{sample}.pickle", folder / "dumps" / f"rank{rank}.pickle")
-        self.assertEqual(run("batch", "-q", folder / "dumps", "-o", folder / "report", "--export", "sqlite", "--join").returncode, 0)
+        self.assertEqual(run("batch", "-q", folder / "dumps", "-o", folder / "report", "--export", "sqlite").returncode, 0)
         os.remove(folder / "snapshot.sqlite")
 
     def programs_of_docs(self, folder):
@@ -437,7 +437,7 @@ print(json.dumps([answer, slices]))
     def test_documented_commands(self):
         commands = [line.strip() for line in (ROOT / "docs" / "export.md").read_text().splitlines()
                     if line.startswith("    ") and line.split()[0] in ("strata", "sqlite3", "duckdb", "python3", "go", "cat")]
-        self.assertGreaterEqual(sum(command.startswith("sqlite3") for command in commands), 10)
+        self.assertGreaterEqual(sum(command.startswith("sqlite3") for command in commands), 9)
         self.assertEqual({command.split()[0] for command in commands}, {"strata", "sqlite3", "duckdb", "python3", "go", "cat"})
         with tempfile.TemporaryDirectory() as folder:
             self.folder_of_docs(folder)
@@ -460,7 +460,7 @@ print(json.dumps([answer, slices]))
                     self.assertTrue(done.stdout.strip(), command)
 
     def test_batch(self):
-        """A batch exports each file as `strata export` does, and joins the rows of all in one database."""
+        """A batch exports each file as `strata export` does."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             (folder / "dumps").mkdir()
@@ -473,26 +473,7 @@ print(json.dumps([answer, slices]))
                 for rank, name in enumerate(names):
                     self.assertEqual((folder / "out" / f"rank{rank}{ending}").read_bytes() == export(kind, folder / "dumps" / f"rank{rank}.pickle"),
                                      True, (kind, name))
-            self.assertEqual(run(*batch, "--export", "sqlite", "--join", "--resume").returncode, 0)
-            db = sqlite3.connect(folder / "out" / "ranks.sqlite")
-            self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
-            self.assertEqual(db.execute("SELECT rank, input FROM recording ORDER BY 1").fetchall(),
-                             [(rank, f"rank{rank}.pickle") for rank in range(3)])
-            for rank, name in enumerate(names):
-                peaks = db.execute("SELECT device, sum(bytes) FROM live_at_peak JOIN recording USING(recording) WHERE rank = ? "
-                                   "GROUP BY device ORDER BY device", (rank,)).fetchall()
-                self.assertEqual(peaks, [(device["device"], device["peak_bytes"]) for device in report(SAMPLES / f"{name}.pickle")["devices"]])
-                own = sqlite3.connect(folder / "out" / f"rank{rank}.sqlite")
-                for table in ("allocation", "frame", "stack_frame", "site", "segment", "finding", "curve", "meta"):
-                    told = db.execute(f"SELECT * FROM {table} WHERE recording = ?", (rank,)).fetchall()
-                    self.assertEqual(sorted(row[1:] for row in told), sorted(own.execute(f"SELECT * FROM {table}").fetchall()), table)
-            self.assertEqual(run("batch", "-q", "--index", folder / "out", "--export", "sqlite", "--join").returncode, 0)
-            (folder / "out" / "rank1.sqlite").unlink()
-            done = run("batch", "-q", "--index", folder / "out", "--export", "sqlite", "--join")
-            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (1, 1))
-            self.assertIn(b"rank1.pickle has no database", done.stderr)
-            for words in (("--join",), ("--export", "csv", "--join"), ("--export", "parquet"), ("--shard", "1/2", "--export", "sqlite", "--join")):
-                self.assertEqual(run(*batch, *words).returncode, 2, words)
+            self.assertEqual(run(*batch, "--export", "parquet").returncode, 2)
             foreign = folder / "new"
             foreign.mkdir()
             (foreign / "rank0.csv").write_text("mine")

@@ -177,7 +177,7 @@ class Many(Batch):
                         if name.endswith(".json"):
                             json.loads(content)
                         # These name a worker that ended.
-                        if not name.startswith(("index", "summary", "metrics", "shards")):
+                        if not name.startswith(("index", "summary", "shards")):
                             self.assertTrue(content == self.good[name], name)
                         self.assertTrue(not name.endswith(".html") or content.rstrip().endswith(b"</html>"), name)
         self.assertGreater(ended, 8)
@@ -243,7 +243,7 @@ class Many(Batch):
                 (self.folder / "out" / "slow.html").unlink()
 
     def test_index(self):
-        words = ["batch", "--index", "out"]
+        words = [*self.words, "--resume"]
         _, totals = self.calls(*words)
         for kind in ("write", "fsync", "rename", "open"):
             for nth in points(totals[kind]):
@@ -251,7 +251,8 @@ class Many(Batch):
                 with self.subTest(kind=kind, nth=nth):
                     self.assertIn(done.returncode, (0, 1, 4), done.stderr)
                     got = self.outputs()
-                    self.assertEqual(set(got), set(self.good))
+                    if done.returncode != 4:  # a file that failed loses its outputs
+                        self.assertEqual(set(got), set(self.good))
                     if done.returncode == 0:
                         self.assertTrue(got == self.good)
 
@@ -335,8 +336,6 @@ class Places(Case):
         self.assertEqual([row["rank"] for row in json.loads((self.folder / "b" / "summary.json").read_text())["rows"]], [0])
         for where in ("in/s.pickle", "pipe", "loop", "/dev/full", "in/s.pickle/x"):
             self.refused("batch", "dumps/rank0.pickle", "-o", where)
-        for where in ("in/s.pickle", "loop", "out/none", "/dev/null"):
-            self.refused("batch", "--index", where)
 
     def test_full_disk(self):
         def limited():
@@ -424,7 +423,8 @@ class Ends(Case):
             self.empty()
             self.killed(words, (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[i % 3], generator.random() * whole)
             for name, content in self.outputs().items():
-                if not any(part.startswith(".") for part in pathlib.PurePath(name).parts):  # nor in a hidden folder
+                # Nor in a hidden folder; the list of outputs grows with them.
+                if not any(part.startswith((".", "shards")) for part in pathlib.PurePath(name).parts):
                     self.assertTrue(content == good[name], name)
             done = self.strata(*words, "--resume")
             # Workers of the killed batch, which are still ending.

@@ -262,39 +262,5 @@ class Check(Case):
         self.assertEqual([parts[-1]], self.files_named())
 
 
-class Tables(Case):
-    """summary.csv and metrics.prom have the figures of summary.json; Python's csv reads the one, a grammar of the
-    format the other."""
-
-    def test_same_figures(self):
-        names = ("rank0.pickle", 'rank1 = "a", b.pickle', "=rank2.pickle")
-        (self.path / "dumps").mkdir()
-        for name, sample in zip(names, ("oom", "train", "held_over"), strict=True):
-            self.write(f"dumps/{name}", (SAMPLES / f"{sample}.pickle").read_bytes())
-        for _ in range(2):  # a batch replaces its own files
-            self.expect(0, "batch", "dumps", "-o", "out")
-        rows = json.loads((self.path / "out" / "summary.json").read_text())["rows"]
-        with open(self.path / "out" / "summary.csv", newline="") as file:
-            table = list(csv.DictReader(file))
-        self.assertEqual(len(rows), len(table))
-        for row, cells in zip(rows, table, strict=True):
-            self.assertEqual(row["input"], cells["input"].lstrip("'"))
-            self.assertFalse(cells["input"].startswith("="))
-            for name in ("events", "peak_bytes", "end_bytes", "reserved_peak_bytes", "oom", "rank", "device"):
-                self.assertEqual(str(row[name]), cells[name])
-            self.assertEqual(row["finding"] or "", cells["finding"])
-        seen = {}
-        for line in (self.path / "out" / "metrics.prom").read_text().splitlines():
-            if not line.startswith("# "):
-                found = re.fullmatch(r'(strata_[a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (\d+)', line)
-                self.assertTrue(found, line)
-                labels = dict(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', found[2] or ""))
-                seen[found[1], labels.get("input", "").replace('\\"', '"')] = int(found[3])
-        for row in rows:
-            self.assertEqual(row["peak_bytes"], seen["strata_peak_bytes", row["input"]])
-            self.assertEqual(bool(row["odd"]), bool(seen["strata_odd", row["input"]]))
-        self.assertEqual(0, seen["strata_files_failed", ""])
-
-
 if __name__ == "__main__":
     unittest.main()

@@ -82,11 +82,9 @@ class LogVerbsTest(LogCase):
                              [("rank_odd", [3])] if odd else [])
             self.assertFalse(list((self.folder / "out").glob("diff-*")), "levels cannot be compared by call site")
 
-    def test_resume_and_shards_of_logs(self):
+    def test_resume_of_logs(self):
         plain = self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_gpu_lines.log")
         self.assertEqual(self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_gpu_lines.log", more=["--resume"]), plain)
-        self.run_strata("batch", "--index", self.folder / "out")
-        self.assertEqual(json.loads((self.folder / "out" / "summary.json").read_text()), plain)
 
     def test_logs_in_folders(self):
         """In folders a log is known by name and content: a run's output is one, a text that quotes a line is not."""

@@ -72,7 +72,6 @@ struct index_row {
     bool has_allocations; /* false: levels of a log, without call sites; its page has other ranks on it */
     uint32_t n_others;
     struct index_row *others; /* rows of a log's other ranks or GPUs, until the index takes them */
-    uint64_t stamp;           /* hash of the inputs and options of its page */
     const char *input;        /* path below the one on the command line */
     const char *name;         /* base name of the outputs; letters, digits, '.', '_' and '-' only */
     int64_t rank, step;
@@ -126,26 +125,6 @@ struct index_row {
     struct index_difference *differences; /* first what is above, by falling size; then what is below */
 };
 
-/* A dump of a series, with what stayed, came and went since the one before it. */
-struct index_dump {
-    uint32_t row;
-    uint64_t live_bytes, stayed_bytes, new_bytes, gone_bytes;
-    bool gap; /* events between it and the next one are missing */
-};
-
-/* Several dumps of one rank as one recording. It is not a row: each dump is one. */
-struct index_series {
-    const char *name; /* base name of its outputs, below the index: "series/rank3" */
-    const char *what; /* "rank 3", or the common part of the paths of its dumps */
-    int64_t rank;
-    uint32_t n_dumps;
-    struct index_dump *dump; /* oldest first */
-    bool has_png;
-    uint64_t n_events, peak_bytes;
-    uint32_t n_notes;
-    struct index_note *notes;
-};
-
 /* A sentence about one row, or about several similar ones. */
 struct index_finding {
     const char *kind, *title, *detail, *site, *view; /* `site`, `view` NULL: none */
@@ -157,8 +136,6 @@ struct index_finding {
     /* For kinds rank_...: the first of its rows is compared with this one. */
     uint32_t against; /* the cohort's median row; INDEX_NOBODY: there is none */
     const char *diff; /* page of the difference, beside the index; NULL: not made */
-    /* the finding is about all dumps of this series, and `view` is of the series' page; NULL: about rows */
-    const struct index_series *series;
 };
 
 /* A file without a row, and why. */
@@ -169,17 +146,14 @@ struct index_refusal {
 
 struct index {
     struct arena *arena; /* of everything here */
-    uint32_t n_rows, n_failed, n_skipped, n_notes;
+    uint32_t n_rows, n_failed, n_skipped;
     uint32_t rows_capacity;
     struct index_row *rows; /* sorted by index_sort */
     struct index_refusal *failed, *skipped;
-    const char **notes; /* sentences about the whole, such as missing shards */
 
     uint32_t n_cohorts, n_copies;
     uint32_t n_findings; /* filled by index_analyse: the most severe first */
     struct index_finding *findings;
-    uint32_t n_series;
-    struct index_series *series;
     uint32_t n_planned, n_together; /* rows with settings; settings that all of these rows have */
     struct index_setting *together; /* for each, the most that any of these rows needs */
 };
@@ -205,8 +179,8 @@ bool index_mark_copies(struct index *index);
 bool index_split_places(struct index *index);
 
 /*
- * Compares each row with the others of its cohort (analysis/compare/outliers.h), puts the results into sentences,
- * unites similar ones, and adds what series show. Copies are not compared. Call it after index_mark_copies. False:
+ * Compares each row with the others of its cohort (analysis/compare/outliers.h), puts the results into sentences and
+ * unites similar ones. Copies are not compared. Call it after index_mark_copies. False:
  * no memory.
  */
 bool index_analyse(struct index *index);

@@ -59,11 +59,10 @@ bool index_mark_copies(struct index *index) {
 
 /* ---- uniting ---- */
 
-/* A statement about a row: from its comparison, from its own report, or from the series that ends with it. */
+/* A statement about a row: from its comparison or from its own report. */
 struct claim {
     uint32_t row;
-    const struct index_note *note;     /* NULL: from the row's comparison */
-    const struct index_series *series; /* NULL: about the row alone */
+    const struct index_note *note; /* NULL: from the row's comparison */
     uint64_t key;
     uint32_t urgency; /* 0: first */
 };
@@ -135,7 +134,6 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
                                                                             : INDEX_OF_RANK,
                                       .site = note != NULL ? note->site : row->blamed,
                                       .view = note != NULL && note->view[0] != '\0' ? note->view : NULL,
-                                      .series = claims[0].series,
                                       .against = INDEX_NOBODY};
     finding->bytes =
         note != NULL ? note->bytes
@@ -162,7 +160,7 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
 /* ---- many lines of one kind ---- */
 
 static uint64_t finding_rows_hash(const struct index_finding *finding) {
-    uint64_t hash = key_add(finding->series != NULL, finding->kind);
+    uint64_t hash = key_add(0, finding->kind);
     for (uint32_t i = 0; i < finding->n_rows; i++)
         hash = (hash ^ finding->rows[i]) * 0x100000001b3u;
     return hash;
@@ -176,7 +174,6 @@ static int alike_compare(const void *a, const void *b) {
 
 static bool findings_alike(const struct index_finding *a, const struct index_finding *b) {
     return strcmp(a->kind, b->kind) == 0 && a->about != INDEX_OF_RANK && a->n_rows == b->n_rows &&
-           (a->series == NULL) == (b->series == NULL) &&
            memcmp(a->rows, b->rows, a->n_rows * sizeof *a->rows) == 0;
 }
 
@@ -219,41 +216,13 @@ static uint32_t claims_collect(const struct index *index, struct claim *claims) 
         if (row->copy_of != NULL)
             continue;
         if (row->finding != NULL)
-            claims[count++] = (struct claim){i, NULL, NULL, row_key(row), 0};
+            claims[count++] = (struct claim){i, NULL, row_key(row), 0};
         for (uint32_t k = 0; k < row->n_notes; k++) {
             const struct index_note *note = &row->notes[k];
             if (note_counts(note))
-                claims[count++] = (struct claim){i, note, NULL,
-                                                 key_add(key_add(key_begin(row) + 1, note->kind), note->site),
-                                                 (uint32_t)(SEVERITY_HIGH - note->severity)};
-        }
-    }
-    return count;
-}
-
-/* Does a dump's own report say it already? */
-static bool dump_says(const struct index *index, const struct index_series *series,
-                      const struct index_note *note) {
-    for (uint32_t i = 0; i < series->n_dumps; i++) {
-        const struct index_row *row = &index->rows[series->dump[i].row];
-        for (uint32_t k = 0; k < row->n_notes; k++)
-            if (strcmp(row->notes[k].kind, note->kind) == 0 && strcmp(row->notes[k].site, note->site) == 0)
-                return true;
-    }
-    return false;
-}
-
-/* Collects notes that only the whole series shows, such as a leak whose turns are spread over several dumps. */
-static uint32_t claims_collect_series(const struct index *index, struct claim *claims) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < index->n_series; i++) {
-        const struct index_series *series = &index->series[i];
-        for (uint32_t k = 0; k < series->n_notes; k++) {
-            const struct index_note *note = &series->notes[k];
-            if (note_counts(note) && !dump_says(index, series, note))
-                claims[count++] = (struct claim){series->dump[series->n_dumps - 1].row, note, series,
-                                                 key_add(key_add(2, note->kind), note->site),
-                                                 (uint32_t)(SEVERITY_HIGH - note->severity)};
+                claims[count++] =
+                    (struct claim){i, note, key_add(key_add(key_begin(row) + 1, note->kind), note->site),
+                                   (uint32_t)(SEVERITY_HIGH - note->severity)};
         }
     }
     return count;
@@ -263,14 +232,10 @@ static bool findings_unite(struct index *index) {
     size_t most = 1;
     for (uint32_t i = 0; i < index->n_rows; i++)
         most += 1 + index->rows[i].n_notes;
-    for (uint32_t i = 0; i < index->n_series; i++)
-        most += index->series[i].n_notes;
     struct claim *claims = malloc(most * sizeof *claims);
     index->findings = arena_alloc(index->arena, most * sizeof *index->findings);
     bool done = claims != NULL && index->findings != NULL;
     uint32_t count = done ? claims_collect(index, claims) : 0;
-    if (done)
-        count += claims_collect_series(index, claims + count);
     if (count != 0)
         qsort(claims, count, sizeof *claims, claim_compare);
     for (uint32_t from = 0, to; done && from < count; from = to) {

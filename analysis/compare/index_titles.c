@@ -123,10 +123,7 @@ void index_title_of_notes(const struct index *index, const struct index_finding 
     if (finding->n_rows > 1) {
         ranks_text(index, finding->rows, finding->n_rows, ranks);
         host_text(index, finding, ranks + strlen(ranks), 120);
-    } else if (finding->series != NULL)
-        snprintf(ranks, sizeof ranks, "%.150s, all %" PRIu32 " dumps", finding->series->what,
-                 finding->series->n_dumps);
-    else
+    } else
         snprintf(ranks, sizeof ranks, "%.150s", index_subject(&index->rows[finding->rows[0]], "").text);
     snprintf(title, FINDING_CAPACITY, "%s: %.1000s", ranks, note->title);
 }

@@ -12,12 +12,10 @@
 #include <string.h>
 
 void batch_end(struct batch *batch) {
-    for (struct batch *at = batch; at != NULL; batch = at, at = at->outer) {
-        if (at->pool != NULL)
-            workers_kill(at->pool);
-        if (at->store != NULL)
-            store_close(at->store);
-    }
+    if (batch->pool != NULL)
+        workers_kill(batch->pool);
+    if (batch->store != NULL)
+        store_close(batch->store);
     if (batch->arena.limit_hit)
         terminal_error(NULL, "the batch needs more than the %s it may take; --max-memory allows more",
                        format_bytes(batch->arena.limit_nbytes).text);

@@ -3,8 +3,6 @@
  *
  *     batch_find --> batch_names --> batch_shard --> batch_workers --> batch_join --> index.html, summary.json
  *     paths          ranks, names    whose part      sidecars          rows
- *                                                                        |
- *                                                                      batch_series: dumps of one rank as one recording
  */
 #pragma once
 
@@ -54,35 +52,21 @@ struct batch_file {
     const char *reason; /* of BATCH_FAILED and BATCH_SKIPPED */
     /* for BATCH_UP_TO_DATE, so that its sidecar is read only once; otherwise NULL */
     const struct index_row *row;
-    struct batch_series *series; /* several dumps as one recording; NULL: one file */
-};
-
-/* Dumps of one rank that are to become one recording (batch_series.h): read from their pages. */
-struct batch_series {
-    char **pages; /* [n] paths, oldest first */
-    uint32_t n;
-    uint32_t *rows;   /* [n] of the index */
-    bool merged;      /* a page was kept too small to be joined, which is no failure */
-    bool must_join;   /* only their events show that they belong together */
-    uint64_t made_of; /* hash of what the pages were made of */
 };
 
 struct pool;
 struct store;
-struct watch;
 
 struct batch {
     const struct settings *settings;
-    struct store *store;   /* open while files are converted; NULL: an index of existing results */
+    struct store *store;   /* NULL: not open yet */
     struct pool *pool;     /* workers that run now; NULL: none */
-    struct batch *outer;   /* the batch whose dumps this one joins to series; NULL: this is it */
-    struct watch *watch;   /* NULL: one look at the inputs */
     const char *directory; /* of the outputs */
     struct arena arena;
     uint32_t count, capacity;
     struct batch_file *files; /* by rising `input` */
     uint32_t shard, n_shards; /* 1 of 1: everything */
-    bool incomplete; /* a timeline or a difference that the index should link to failed; this was printed */
+    bool incomplete;          /* a page that the index should link to failed; this was printed */
     char rules_fingerprint[FINGERPRINT_CHARACTERS + 1]; /* "": no rules */
 };
 
@@ -113,9 +97,9 @@ struct batch_file *batch_add(struct batch *batch);
 /* Counts the files in a state. O(files). */
 uint32_t batch_count(const struct batch *batch, enum batch_state state);
 
-/* Does the file get an export? A series has none. */
-static inline bool batch_exports(const struct batch *batch, const struct batch_file *file) {
-    return batch->settings->export_kind != EXPORT_KINDS && file->series == NULL;
+/* Does each file get an export? */
+static inline bool batch_exports(const struct batch *batch) {
+    return batch->settings->export_kind != EXPORT_KINDS;
 }
 
 /* Does the file get a page? A shard cannot know which rows are odd, so it writes all; the final join removes pages. */

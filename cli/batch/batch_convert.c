@@ -96,14 +96,6 @@ static bool log_convinces(const struct trace *trace, const struct batch_file *fi
     return names_is_log(file->input) && (n_ooms != 0 || n_events >= LINES_LEAST);
 }
 
-/* Do the windows of events overlap on any device? */
-static bool series_joins(const struct trace *trace) {
-    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
-        if (text_is(trace_text(trace, trace->diagnostics[i].code), "series_joined"))
-            return true;
-    return false;
-}
-
 static enum convert_code convert_read(const struct batch_file *file, struct recording *recording,
                                       const struct settings *settings) {
     if (!recording_open(recording, settings))
@@ -114,15 +106,11 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
         terminal_error(file->path, "is a text with almost no lines about memory; name it to read it anyway");
         return CONVERT_NO_SNAPSHOT;
     }
-    if (done && file->series != NULL && file->series->must_join && !series_joins(&recording->trace))
-        return CONVERT_NO_SNAPSHOT;
     if (done)
         return CONVERT_DONE;
     enum read_code why = recording->error.code;
     if ((why == READ_UNKNOWN_KIND || why == READ_BAD_SHAPE) && !file->named)
         return CONVERT_NO_SNAPSHOT;
-    if (why == READ_LIMIT && file->series != NULL)
-        return CONVERT_MERGED;
     return why == READ_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
 }
 
@@ -134,12 +122,6 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
     uint32_t device = 0;
     int choice;
     settings.input = file->path;
-    if (file->series != NULL) {
-        settings.series = true;
-        settings.inputs = file->series->pages;
-        settings.n_inputs = file->series->n;
-        settings.input = settings.inputs[0];
-    }
     settings.max_memory_nbytes = memory_nbytes;
     settings.format = REPORT_JSON; /* the sidecar's */
     enum convert_code code = convert_read(file, &recording, &settings);
@@ -149,7 +131,7 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
         code = convert_picture(&parts, &recording, &settings, device);
     if (code == CONVERT_DONE)
         code = convert_sidecar(&parts, &recording, device);
-    if (code == CONVERT_DONE && batch_exports(batch, file))
+    if (code == CONVERT_DONE && batch_exports(batch))
         code = convert_export(&parts, &recording, &settings);
     if (code == CONVERT_DONE &&
         batch_writes_page(batch, file)) /* last, because it writes its facts into the trace */

@@ -9,7 +9,6 @@ enum convert_code {
     CONVERT_FAILED = 1,       /* printed: the file cannot be read, or its results cannot be written */
     CONVERT_NO_SNAPSHOT = 10, /* printed: the file is intact, but is not a snapshot */
     CONVERT_NO_MEMORY = 11,   /* printed: it may succeed with more memory */
-    CONVERT_MERGED = 12,      /* printed: the pages of a series were kept too small to be joined */
 };
 
 /* Writes NAME.html, NAME.png and an export (if wanted) and NAME.strata.json into the directory `staging`, with at most

@@ -100,10 +100,9 @@ static void search_fail(struct search *search, const char *path, const char *wha
 
 /* Does a batch write files of this name? Snapshots and results may share a directory. */
 static bool is_result(const char *name) {
-    return strcmp(name, "summary.json") == 0 || strcmp(name, "summary.csv") == 0 ||
-           strcmp(name, "metrics.prom") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
-           names_is_folder(name) || word_ends(name, ".html") || word_ends(name, ".png") ||
-           word_ends(name, ".strata.json") || export_kind_of_path(name) != EXPORT_KINDS;
+    return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || names_is_folder(name) ||
+           word_ends(name, ".html") || word_ends(name, ".png") || word_ends(name, ".strata.json") ||
+           export_kind_of_path(name) != EXPORT_KINDS;
 }
 
 static bool is_output(const struct search *search, const struct stat *status) {

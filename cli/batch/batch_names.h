@@ -27,9 +27,6 @@ void rank_pattern_release(struct rank_pattern *pattern);
  */
 void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 
-/* The group by --group-by, read from a path alone: "tp1 pp2". NULL: the path names no group. */
-const char *names_group(struct batch *batch, const char *input, const char *host);
-
 /* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN if missing. */
 void names_places(const char *input, int64_t place[3]);
 

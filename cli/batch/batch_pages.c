@@ -1,6 +1,5 @@
 #include "cli/batch/batch_pages.h"
 
-#include "base/json_writer.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_store.h"
 #include "cli/batch/batch_workers.h"
@@ -57,7 +56,7 @@ bool pages_make(struct index *index, struct batch *batch, int *number) {
     struct name_list kept = {0};
     if (pages == PAGES_ODD)
         kept_find(&kept, batch, index);
-    if (pages == PAGES_ODD && batch->store != NULL && !pages_convert(&kept, batch, number))
+    if (pages == PAGES_ODD && !pages_convert(&kept, batch, number))
         return false;
     for (uint32_t i = 0; i < index->n_rows; i++) {
         struct index_row *row = &index->rows[i];
@@ -65,12 +64,6 @@ bool pages_make(struct index *index, struct batch *batch, int *number) {
             (pages != PAGES_ALL && !name_list_has(&kept, row->name)) || !page_exists(batch, row->name);
     }
     return true;
-}
-
-void pages_remove(const struct index *index, struct batch *batch) {
-    for (uint32_t i = 0; batch->settings->pages != PAGES_ALL && i < index->n_rows; i++)
-        if (index->rows[i].no_page)
-            store_remove(batch, batch_text(batch, "%s.html", index->rows[i].name));
 }
 
 /* ---- differences ---- */
@@ -96,7 +89,7 @@ static void diff_make(struct index *index, struct batch *batch, struct index_fin
     const char *a = row_operand(batch, median), *b = row_operand(batch, odd),
                *name = diff_name(batch, odd, median);
     if (store_begin(&page, batch, name, arena_share(&batch->arena)) &&
-        output_file_end(&page, difference_render(&page.out, a, b, batch->settings)))
+        store_end(&page, batch, name, difference_render(&page.out, a, b, batch->settings)))
         odd->diff = finding->diff = name;
     batch->incomplete |= finding->diff == NULL;
 }
@@ -119,59 +112,4 @@ void diffs_write(struct index *index, struct batch *batch) {
         if (finding->diff == NULL && made++ < BATCH_DIFFS)
             diff_make(index, batch, finding);
     }
-}
-
-/* ---- what the last index made ---- */
-
-/* Lists the files beside the index, sorted; two findings may have one page. */
-static void made_list(struct name_list *names, struct batch *batch, const struct index *index) {
-    for (uint32_t i = 0; i < index->n_findings; i++)
-        if (index->findings[i].diff != NULL)
-            name_list_add(names, batch, index->findings[i].diff);
-    for (uint32_t i = 0; i < index->n_series; i++) {
-        const struct index_series *series = &index->series[i];
-        name_list_add(names, batch, batch_text(batch, "%s.html", series->name));
-        name_list_add(names, batch, batch_text(batch, "%s.strata.json", series->name));
-        if (series->has_png)
-            name_list_add(names, batch, batch_text(batch, "%s.png", series->name));
-    }
-    name_list_sort(names);
-}
-
-static const char list_name[] = "shards/index.json";
-
-static bool list_write(const struct name_list *names, struct batch *batch) {
-    struct output_file file;
-    if (!store_begin(&file, batch, list_name, (struct arena_host){0}))
-        return false;
-    struct json_writer json = json_document(&file.out, 1);
-    json_text(&json, "kind", "index");
-    json_array(&json, "made", JSON_LINES);
-    for (uint32_t i = 0; i < names->count; i++)
-        json_text(&json, NULL, names->name[i]);
-    json_end(&json);
-    return output_file_end(&file, json_document_end(&json));
-}
-
-/* The list may be forged, so only names of this form count: "diff-....html", "series/...". */
-static bool name_is_made(const char *name) {
-    static const char series[] = "series/";
-    if (strncmp(name, series, strlen(series)) == 0)
-        return names_is_plain(name + strlen(series));
-    return strncmp(name, "diff-", 5) == 0 && strchr(name, '/') == NULL && names_is_plain(name);
-}
-
-bool made_update(const struct index *index, struct batch *batch) {
-    struct name_list names = {0};
-    const cJSON *item;
-    made_list(&names, batch, index);
-    cJSON *list = batch_json(batch, batch_text(batch, "%s/%s", batch->directory, list_name), NULL);
-    cJSON_ArrayForEach(item, json_member(list, "made")) {
-        const char *name = cJSON_GetStringValue(item);
-        if (name != NULL && name_is_made(name) && !name_list_has(&names, name))
-            store_remove(batch, name);
-    }
-    bool done = (list == NULL && names.count == 0) || list_write(&names, batch);
-    cJSON_Delete(list);
-    return done;
 }

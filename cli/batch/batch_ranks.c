@@ -84,18 +84,6 @@ static int64_t group_number(const char *text, const regmatch_t *match) {
     return (regoff_t)length == match->rm_eo - match->rm_so ? number : BATCH_UNKNOWN;
 }
 
-/* Is this word in a comma-separated list? `otherwise` is the answer where there is no list. */
-static bool group_is_wanted(const char *list, const char *word, bool otherwise) {
-    size_t length = strlen(word);
-    for (const char *at = list; at != NULL && *at != '\0'; at += at[0] == ',') {
-        size_t n = strcspn(at, ",");
-        if (n == length && strncasecmp(at, word, n) == 0)
-            return true;
-        at += n;
-    }
-    return list == NULL && otherwise;
-}
-
 /* "tp=1 pp=2": what the groups with other names matched. Replicas of data parallelism do the same work, so dp is left
  * out. */
 static const char *pattern_group(struct batch *batch, const struct rank_pattern *pattern, const char *input,
@@ -106,7 +94,7 @@ static const char *pattern_group(struct batch *batch, const struct rank_pattern 
         const char *name = pattern->names[i];
         const regmatch_t *match = &matches[i];
         if (name[0] == '\0' || match->rm_so < 0 || i == pattern->rank_group || i == pattern->step_group ||
-            !group_is_wanted(batch->settings->group_by, name, strcmp(name, "dp") != 0))
+            strcmp(name, "dp") == 0)
             continue;
         int n = snprintf(text + used, sizeof text - used, "%s%s=%.*s", used != 0 ? " " : "", name,
                          (int)(match->rm_eo - match->rm_so), input + match->rm_so);
@@ -285,20 +273,6 @@ static void read_role_rank(struct batch_file *file) {
             file->rank = number;
 }
 
-/* Adds the words of --group-by in their order, each with its number in the path. */
-static size_t group_add_words(char *text, size_t used, const char *list, const char *input) {
-    char word[32];
-    int64_t number;
-    for (const char *at = list; *at != '\0'; at += at[0] == ',') {
-        size_t n = strcspn(at, ",");
-        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), at);
-        if (word[0] != '\0' && path_find(input, word, &number))
-            used = group_add(text, used, word, number);
-        at += n;
-    }
-    return used;
-}
-
 void names_places(const char *input, int64_t place[3]) {
     static const char *const words[] = {"ep", "cp", "tp"};
     for (size_t i = 0; i < 3; i++)
@@ -306,20 +280,17 @@ void names_places(const char *input, int64_t place[3]) {
             place[i] = BATCH_UNKNOWN;
 }
 
-/* Without --group-by, ranks of one role and stage do the same work. Their place in tensor, context or expert
- * parallelism counts where their figures differ by it (index_split_places); their place in data parallelism never
- * does. */
-const char *names_group(struct batch *batch, const char *input, const char *host) {
-    const char *list = batch->settings->group_by;
+/* Ranks of one role and stage do the same work. Their place in tensor, context or expert parallelism counts where their
+ * figures differ by it (index_split_places); their place in data parallelism never does. NULL: the path names no
+ * group. */
+static const char *group_of(struct batch *batch, const char *input) {
+    static const char *const words[] = {"pp", "stage"};
     char text[GROUP_CAPACITY] = "";
-    size_t used = 0;
-    if (group_is_wanted(list, "all", false))
-        used = group_add(text, used, "all", BATCH_UNKNOWN);
-    if (host != NULL && group_is_wanted(list, "host", false))
-        used = group_add(text, used, host, BATCH_UNKNOWN);
-    if (group_is_wanted(list, "role", true))
-        used = group_add_roles(text, used, input);
-    used = group_add_words(text, used, list != NULL ? list : "pp,stage", input);
+    size_t used = group_add_roles(text, 0, input);
+    int64_t number;
+    for (size_t i = 0; i < 2; i++)
+        if (path_find(input, words[i], &number))
+            used = group_add(text, used, words[i], number);
     return used != 0 ? batch_text(batch, "%s", text) : NULL;
 }
 
@@ -473,7 +444,7 @@ void names_read(struct batch *batch, struct batch_file *file, const struct rank_
     read_rank(file);
     read_step(file);
     read_role_rank(file);
-    file->group = names_group(batch, file->input, file->host);
+    file->group = group_of(batch, file->input);
     if (file->rank != BATCH_UNKNOWN && file->step == BATCH_UNKNOWN)
         read_step_behind_rank(file, base);
     if (file->rank == BATCH_UNKNOWN && file->local_rank == BATCH_UNKNOWN)

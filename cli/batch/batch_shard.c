@@ -1,7 +1,5 @@
 #include "cli/batch/batch_shard.h"
 
-#include "base/json_writer.h"
-#include "cli/batch/batch_store.h"
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -136,57 +134,4 @@ bool shard_choose(struct batch *batch, const char *text) {
 
 bool shard_has(const struct batch *batch, const char *input) {
     return batch_hash(input) % batch->n_shards + 1 == batch->shard;
-}
-
-/* Hashes the batch's paths, so that workers that see the same paths get the same number. */
-static uint64_t shard_fingerprint(const struct batch *batch) {
-    uint64_t sum = batch->count;
-    for (uint32_t i = 0; i < batch->count; i++)
-        sum = (sum ^ batch_hash(batch->files[i].input)) * 0x100000001b3u;
-    return sum;
-}
-
-static char *record_name(struct batch *batch) {
-    return batch_text(batch, "shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->shard, batch->n_shards);
-}
-
-static void record_add_refusal(struct json_writer *json, const struct batch_file *file) {
-    json_object(json, NULL, JSON_COMPACT);
-    json_text(json, "input", file->input);
-    json_known_i64(json, "rank", file->rank != BATCH_UNKNOWN, file->rank);
-    json_known_i64(json, "step", file->step != BATCH_UNKNOWN, file->step);
-    json_bool(json, "failed", file->state == BATCH_FAILED);
-    json_text(json, "reason", file->reason != NULL ? file->reason : "");
-    json_end(json);
-}
-
-static void record_add(struct buffer *out, const struct batch *batch) {
-    char fingerprint[17];
-    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, shard_fingerprint(batch));
-    struct json_writer json = json_document(out, 1);
-    json_text(&json, "kind", "shard");
-    json_u64(&json, "shard", batch->shard);
-    json_u64(&json, "of", batch->n_shards);
-    json_u64(&json, "files", batch->count);
-    json_text(&json, "fingerprint", fingerprint);
-    json_array(&json, "refused", JSON_LINES);
-    for (uint32_t i = 0; i < batch->count; i++)
-        if (batch->files[i].state == BATCH_FAILED || batch->files[i].state == BATCH_SKIPPED)
-            record_add_refusal(&json, &batch->files[i]);
-    json_end(&json);
-    (void)json_document_end(&json);
-}
-
-bool record_write(struct batch *batch) {
-    struct output_file file;
-    char *directory = batch_text(batch, "%s/shards", batch->directory);
-    if (!output_directories_make(directory) ||
-        !store_begin(&file, batch, record_name(batch), (struct arena_host){0}))
-        return false;
-    record_add(&file.out, batch);
-    return output_file_end(&file, true);
-}
-
-void record_remove(struct batch *batch) {
-    store_unlink(batch, batch_text(batch, "%s/%s", batch->directory, record_name(batch)));
 }

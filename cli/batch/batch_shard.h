@@ -13,10 +13,3 @@ bool shard_choose(struct batch *batch, const char *text);
 /* Does this shard convert the file that results call `input`? A hash of the name decides, so a worker needs to know
  * nothing of other files. */
 bool shard_has(const struct batch *batch, const char *input);
-
-/* Writes shards/shard-I-of-N.json: which files this shard has refused and why, and what all shards must agree on. Its
- * presence says that the shard has finished. False: printed. */
-bool record_write(struct batch *batch);
-
-/* Removes the record, so that an interrupted run counts as unfinished. */
-void record_remove(struct batch *batch);

@@ -166,18 +166,6 @@ static const char *truncation_of(const cJSON *document, struct batch *batch) {
     return NULL;
 }
 
-/* Hashes what the outputs beside a sidecar were made of: the input as it was then, the options and the program. */
-static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
-    const cJSON *item;
-    uint64_t stamp = batch_hash(json_file_text(document, "recording_id", "")) + number_of(batch, "size");
-    cJSON_ArrayForEach(item, batch) {
-        const char *text = cJSON_GetStringValue(item);
-        if (text != NULL)
-            stamp = stamp * 0x100000001b3u ^ batch_hash(text);
-    }
-    return stamp;
-}
-
 /* A text of the object; NULL: it has none. */
 static const char *text_of(const cJSON *object, const char *name, struct batch *batch) {
     const char *text = json_file_text(object, name, NULL);
@@ -290,7 +278,6 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     *row = (struct index_row){
         .is_snapshot = strcmp(kind, "snapshot") == 0,
         .has_allocations = strcmp(kind, "log") != 0,
-        .stamp = stamp_of(document, member),
         .input = batch_keep(batch, input),
         .name = batch_keep(batch, name),
         .rank = json_file_number(member, "rank", INDEX_UNKNOWN),
@@ -341,50 +328,6 @@ enum sidecar_result sidecar_read(struct sidecar *sidecar, struct batch *batch, c
     return result;
 }
 
-/* Reads the dumps of a series, as many as it was made of. */
-static bool read_dumps(struct index_series *series, const cJSON *dumps) {
-    const cJSON *item;
-    uint32_t count = 0;
-    if (cJSON_GetArraySize(dumps) != (int)series->n_dumps)
-        return false;
-    cJSON_ArrayForEach(item, dumps) {
-        struct index_dump *dump = &series->dump[count++];
-        dump->live_bytes = number_of(item, "live_bytes");
-        dump->stayed_bytes = number_of(item, "stayed_bytes");
-        dump->new_bytes = number_of(item, "new_bytes");
-        dump->gone_bytes = number_of(item, "gone_bytes");
-        dump->gap = cJSON_IsTrue(json_member(item, "events_missing_behind"));
-    }
-    return true;
-}
-
-static bool read_series(struct index_series *series, const cJSON *document, const struct batch *runs,
-                        const struct batch_file *file) {
-    const cJSON *member = json_member(document, "batch");
-    const cJSON *device = device_of(document, json_file_number(member, "device", INT64_MIN));
-    char made_of[24];
-    snprintf(made_of, sizeof made_of, "%016" PRIx64, file->series->made_of);
-    if (strcmp(json_file_text(member, "series_of", ""), made_of) != 0 ||
-        strcmp(json_file_text(member, "flags", ""), runs->settings->flags) != 0 ||
-        strcmp(json_file_text(member, "version", ""), STRATA_VERSION) != 0 || device == NULL ||
-        !read_dumps(series, json_member(document, "series")))
-        return false;
-    series->has_png = json_file_text(member, "png", NULL) != NULL;
-    series->n_events = number_of(device, "events");
-    series->peak_bytes = number_of(device, "peak_bytes");
-    read_notes(&series->notes, &series->n_notes, json_member(device, "findings"), runs->outer);
-    return true;
-}
-
-bool sidecar_read_series(struct index_series *series, const struct batch *runs,
-                         const struct batch_file *file) {
-    enum sidecar_result result;
-    cJSON *document = document_read(runs->directory, file->name, runs->outer, &result, NULL);
-    bool read = document != NULL && read_series(series, document, runs, file);
-    cJSON_Delete(document);
-    return read;
-}
-
 static bool output_exists(struct batch *batch, const struct batch_file *file, const char *ending) {
     return access(batch_text(batch, "%s/%s%s", batch->directory, file->name, ending), F_OK) == 0;
 }
@@ -393,8 +336,7 @@ bool sidecar_has_outputs(struct batch *batch, const struct batch_file *file) {
     const struct settings *settings = batch->settings;
     return (!batch_writes_page(batch, file) || output_exists(batch, file, ".html")) &&
            (!settings->png || output_exists(batch, file, ".png")) &&
-           (!batch_exports(batch, file) ||
-            output_exists(batch, file, export_kind_ending(settings->export_kind)));
+           (!batch_exports(batch) || output_exists(batch, file, export_kind_ending(settings->export_kind)));
 }
 
 bool sidecar_is_current(struct batch *batch, struct batch_file *file) {

@@ -10,8 +10,7 @@
 
 enum { SIDECAR_SITES = 60 /* call sites of a device, at most */ };
 
-/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. A series' sidecar
- * has its report and its sources. False: printed. */
+/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. False: printed. */
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch);
 
@@ -31,12 +30,6 @@ enum sidecar_result {
 
 /* Reads NAME.strata.json in the batch's directory. Nothing is printed. */
 enum sidecar_result sidecar_read(struct sidecar *sidecar, struct batch *batch, const char *name);
-
-/* Reads the sidecar of a series of `runs`, into the memory of the batch around it; `series->n_dumps` and room for so
- * many in `series->dump` are set. False: it is not there, or was made of other recordings, with other options or by
- * another version. */
-bool sidecar_read_series(struct index_series *series, const struct batch *runs,
-                         const struct batch_file *file);
 
 /* Does the file have its page, picture and export, as far as they are wanted? */
 bool sidecar_has_outputs(struct batch *batch, const struct batch_file *file);

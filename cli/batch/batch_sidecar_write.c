@@ -162,22 +162,10 @@ static bool add_batch(struct json_writer *json, const void *context) {
     return done;
 }
 
-static bool add_series(struct json_writer *json, const void *context) {
-    const struct source *source = context;
-    char made_of[24];
-    snprintf(made_of, sizeof made_of, "%016" PRIx64, source->file->series->made_of);
-    json_object(json, "batch", JSON_LINES);
-    json_text(json, "series_of", made_of);
-    json_known_i64(json, "rank", source->file->rank != BATCH_UNKNOWN, source->file->rank);
-    add_outputs(json, source);
-    json_end(json);
-    return true;
-}
-
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch) {
     const struct source source = {recording, batch, file, scratch, device};
-    const struct report_more more = {file->series != NULL ? add_series : add_batch, &source};
+    const struct report_more more = {add_batch, &source};
     struct settings settings = *batch->settings;
     settings.format = REPORT_JSON;
     settings.has_device = false; /* the index shows one device, programs read all */

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "cli/batch/batch_names.h"
 #include "cli/ending.h"
-#include "cli/json_file.h"
+#include "cli/rules.h"
 #include "cli/terminal.h"
 
 #include <dirent.h>
@@ -17,92 +17,192 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_NBYTES = 4096, SIDECAR_MEMORY = 256 << 20 };
-
-static const char sidecar_ending[] = ".strata.json";
+#define sidecar_ending ".strata.json"
 
 /* The format of a staging directory's name: part I of N. */
 #define STAGING_FORMAT ".strata-%" PRIu32 "-of-%" PRIu32 ".tmp"
+/* The same of the list of its outputs, in the folder "shards". */
+#define LIST_FORMAT "outputs-%" PRIu32 "-of-%" PRIu32 ".txt"
 
 /* Endings of a file's outputs in the order in which they are put in place. The sidecar vouches for the others. */
 enum { ENDING_PNG, ENDING_EXPORT, ENDING_HTML, ENDING_SIDECAR, N_ENDINGS };
 
-/* The ending of an output. NULL: no such output is wanted. */
-static const char *ending_of(const struct batch *batch, const struct batch_file *file, unsigned which) {
+static const char *ending_of(const struct batch *batch, unsigned which) {
     switch (which) {
-    case ENDING_PNG: return batch->settings->png ? ".png" : NULL;
-    case ENDING_EXPORT:
-        return batch_exports(batch, file) ? export_kind_ending(batch->settings->export_kind) : NULL;
-    case ENDING_HTML: return batch_writes_page(batch, file) ? ".html" : NULL;
+    case ENDING_PNG: return ".png";
+    case ENDING_EXPORT: return batch_exports(batch) ? export_kind_ending(batch->settings->export_kind) : "";
+    case ENDING_HTML: return ".html";
     default: return sidecar_ending;
     }
 }
 
-/* ---- who wrote a file ---- */
-
-/* How each kind of output begins if Strata wrote it. */
-static const struct {
-    const char *ending, *mark;
-} marks[] = {
-    {".html", "content=\"Strata\""}, {".png", "Strata"},         {".csv", "input,kind,rank,step,device,"},
-    {".prom", "# HELP strata_"},     {".json", "\"schema\": 1"}, {".json", "\"schema\": 2"},
-    {".json", "\"schema\": 3"},
-};
-
-static bool is_our_database(const char *path, const char *head, ssize_t n) {
-    return word_ends(path, ".sqlite") && n > EXPORT_APPLICATION_AT + 4 &&
-           memcmp(head + EXPORT_APPLICATION_AT, "Stra", 4) == 0;
+/* Does the file get this output? */
+static bool wants(const struct batch *batch, const struct batch_file *file, unsigned which) {
+    return which == ENDING_PNG      ? batch->settings->png
+           : which == ENDING_EXPORT ? batch_exports(batch)
+                                    : which == ENDING_SIDECAR || batch_writes_page(batch, file);
 }
 
-/* Did Strata write the file at `path`? True also if there is none. `*error`: why that is unknown; 0: it is known. */
-static bool is_ours(const char *path, int *error) {
-    char head[HEAD_NBYTES];
+/* ---- which files are ours ---- */
+
+static const char list_head[] = "files that strata batch wrote, and their fingerprints\n";
+
+static uint32_t written_hash(const void *store, uint32_t row) {
+    return (uint32_t)batch_hash(((const struct store *)store)->written[row].name);
+}
+
+static uint32_t *written_slot(struct store *store, const char *name) {
+    return ROW_SEEK(&store->by_name, (uint32_t)batch_hash(name), row,
+                    strcmp(store->written[row].name, name) == 0);
+}
+
+static void written_add(struct store *store, const char *name, const char *fingerprint) {
+    batch_need(store->batch, row_table_reserve(&store->by_name, &store->batch->arena, written_hash, store));
+    BATCH_GROW(store->batch, store->written, store->capacity, store->n_written);
+    uint32_t *slot = written_slot(store, name);
+    store->by_name.count += *slot == 0;
+    store->written[store->n_written] = (struct written){name, fingerprint, *slot};
+    *slot = store->n_written++;
+}
+
+/* Why a file is left alone, as a phrase after its name; NULL: we wrote it, or there is none. */
+static const char *objection_to(struct store *store, const char *name) {
+    struct batch *batch = store->batch;
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    *error = fd < 0 && errno != ENOENT ? errno : 0;
-    if (fd < 0)
-        return *error == 0;
-    bool ours = false;
-    ssize_t n = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, head, sizeof head) : -1;
-    ours = is_our_database(path, head, n);
-    for (size_t i = 0; n > 0 && i < sizeof marks / sizeof marks[0]; i++)
-        ours = ours || (word_ends(path, marks[i].ending) &&
-                        memmem(head, (size_t)n, marks[i].mark, strlen(marks[i].mark)) != NULL);
-    close(fd);
-    return ours;
-}
-
-/* Why a file is left alone, as a phrase after its name. */
-static const char *objection_to(struct batch *batch, int error) {
-    return error == 0
-               ? "exists already and is not Strata's; -f replaces it"
-               : batch_text(batch,
-                            "exists already, and it is not clear whether Strata wrote it: %s; -f replaces it",
-                            strerror(error));
-}
-
-/* An export is ours if one of our sidecars is beside it: most kinds of file do not name their writer. */
-static bool output_is_ours(struct batch *batch, const struct batch_file *file, unsigned which,
-                           const char *path, int *error) {
-    struct stat status;
-    if (which != ENDING_EXPORT)
-        return is_ours(path, error);
-    const char *sidecar = batch_text(batch, "%s/%s.strata.json", batch->directory, file->name);
-    *error = 0;
-    return lstat(path, &status) != 0 || (lstat(sidecar, &status) == 0 && is_ours(sidecar, error));
+    char fingerprint[FINGERPRINT_CHARACTERS + 1];
+    const char *path = batch_text(batch, "%s/%s", batch->directory, name);
+    if (lstat(path, &status) != 0 && errno == ENOENT)
+        return NULL;
+    if (S_ISREG(status.st_mode) && !file_fingerprint(path, fingerprint))
+        return batch_text(batch,
+                          "exists already, and it is not clear whether Strata wrote it: %s; -f replaces it",
+                          strerror(errno));
+    for (uint32_t at = S_ISREG(status.st_mode) ? *written_slot(store, name) : 0; at != 0;
+         at = store->written[at].before)
+        if (strcmp(store->written[at].fingerprint, fingerprint) == 0)
+            return NULL;
+    return "exists already and is not Strata's; -f replaces it";
 }
 
 const char *store_objection(struct batch *batch, const struct batch_file *file) {
     for (unsigned i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
-        const char *ending = ending_of(batch, file, i);
-        if (ending == NULL)
-            continue;
-        char *path = batch_text(batch, "%s/%s%s", batch->directory, file->name, ending);
-        int error;
-        if (!output_is_ours(batch, file, i, path, &error))
-            return batch_text(batch, "%s %s", path, objection_to(batch, error));
+        const char *ending = ending_of(batch, i), *name = batch_text(batch, "%s%s", file->name, ending);
+        const char *objection = wants(batch, file, i) ? objection_to(batch->store, name) : NULL;
+        if (objection != NULL)
+            return batch_text(batch, "%s/%s %s", batch->directory, name, objection);
     }
     return NULL;
+}
+
+/* Adds the lines of a list. Lines are "FINGERPRINT NAME"; one that a killed run cut short names no file. False: it is
+ * no list. */
+static bool list_read(struct store *store, FILE *file) {
+    char line[sizeof list_head + 512];
+    if (fgets(line, sizeof line, file) != NULL && strcmp(line, list_head) != 0)
+        return false;
+    while (fgets(line, sizeof line, file) != NULL) {
+        char *name = strchr(line, ' ');
+        if (name == NULL)
+            continue;
+        *name++ = '\0';
+        name[strcspn(name, "\n")] = '\0';
+        if (strlen(line) == FINGERPRINT_CHARACTERS && names_is_plain(name))
+            written_add(store, batch_keep(store->batch, name), batch_keep(store->batch, line));
+    }
+    return true;
+}
+
+/* Opens a list. -1: errno, which is 0 for what is no plain file. */
+static int list_open(const char *path, int flags) {
+    struct stat status;
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+        return fd;
+    if (fd >= 0) {
+        close(fd);
+        errno = 0;
+    }
+    return -1;
+}
+
+/* Reads a list. False: errno, which is 0 for what is no list. */
+static bool list_take(struct store *store, const char *path) {
+    int fd = list_open(path, O_RDONLY);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (file == NULL)
+        return false;
+    bool done = list_read(store, file);
+    fclose(file);
+    errno = 0;
+    return done;
+}
+
+/* Reads the lists of all parts, and opens the own one to add to it. False: printed. */
+static bool lists_open(struct store *store) {
+    struct batch *batch = store->batch;
+    const char *folder = batch_text(batch, "%s/shards", batch->directory);
+    store->n_written = 1; /* no row is 0 */
+    BATCH_GROW(batch, store->written, store->capacity, store->n_written);
+    batch_need(batch, row_table_reserve(&store->by_name, &batch->arena, written_hash, store));
+    store->list_path = batch_text(batch, "%s/" LIST_FORMAT, folder, batch->shard, batch->n_shards);
+    DIR *directory = output_directories_make(folder) ? opendir(folder) : NULL;
+    if (directory == NULL)
+        return false;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (word_ends(entry->d_name, ".txt") && strcmp(entry->d_name, path_name(store->list_path)) != 0)
+            (void)list_take(store, batch_text(batch, "%s/%s", folder, entry->d_name));
+    closedir(directory);
+    bool old = list_take(store, store->list_path), made = false;
+    store->list = old || errno == ENOENT ? list_open(store->list_path, O_WRONLY | O_APPEND | O_CREAT) : -1;
+    if (store->list >= 0) /* the last line of an old list may be cut short */
+        made = write(store->list, old ? "\n" : list_head, old ? 1 : sizeof list_head - 1) > 0;
+    if (made)
+        return true;
+    int error = errno;
+    if (store->list >= 0 && !old)
+        unlink(store->list_path);
+    terminal_error(store->list_path, "%s%s",
+                   error == 0 ? "is not a list of Strata's; name another -o DIR" : "cannot write: ",
+                   error == 0 ? "" : strerror(error));
+    return false;
+}
+
+static int written_compare(const void *a, const void *b) {
+    return strcmp((*(const struct written *const *)a)->name, (*(const struct written *const *)b)->name);
+}
+
+/* Writes the own list anew, with one line for each file that is there, by name. False: printed. */
+static bool list_renew(struct store *store) {
+    const struct written **lines = batch_alloc(store->batch, store->n_written, sizeof *lines);
+    struct output_file file;
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < store->n_written; i++) {
+        const struct written *line = &store->written[i];
+        struct stat status;
+        if (*written_slot(store, line->name) == i &&
+            lstat(batch_text(store->batch, "%s/%s", store->batch->directory, line->name), &status) == 0)
+            lines[n++] = line;
+    }
+    if (n != 0)
+        qsort(lines, n, sizeof *lines, written_compare);
+    output_file_begin(&file, store->list_path, store->list_path, (struct arena_host){0});
+    buffer_add_text(&file.out, list_head);
+    for (uint32_t i = 0; i < n; i++)
+        buffer_printf(&file.out, "%s %s\n", lines[i]->fingerprint, lines[i]->name);
+    return output_file_end(&file, !file.out.failed);
+}
+
+/* Gives the staged file its name in the batch's directory. Its line in the list comes first: a run that is killed
+ * between both leaves no file that the next run would not know. False: errno. */
+static bool output_place(struct store *store, const char *name) {
+    struct batch *batch = store->batch;
+    char fingerprint[FINGERPRINT_CHARACTERS + 1];
+    const char *staged = batch_text(batch, "%s/%s", store->staging, path_name(name));
+    if (!file_fingerprint(staged, fingerprint) || dprintf(store->list, "%s %s\n", fingerprint, name) < 0 ||
+        rename(staged, batch_text(batch, "%s/%s", batch->directory, name)) != 0)
+        return false;
+    written_add(store, batch_keep(batch, name), batch_keep(batch, fingerprint));
+    return true;
 }
 
 /* ---- staging ---- */
@@ -239,13 +339,16 @@ static void leftovers_sweep(const struct store *store) {
 
 bool store_open(struct store *store, struct batch *batch) {
     char *staging = batch_text(batch, "%s/" STAGING_FORMAT, batch->directory, batch->shard, batch->n_shards);
-    *store = (struct store){.batch = batch, .staging = staging};
+    *store = (struct store){.batch = batch, .staging = staging, .list = -1};
     if (!output_directories_make(batch->directory) || !folders_make(batch) || !staging_open_and_doom(store))
         return false;
     batch->store = store;
     directory_empty(store->entries);
     leftovers_sweep(store);
-    return true;
+    if (lists_open(store))
+        return true;
+    store_close(store);
+    return false;
 }
 
 void store_close(struct store *store) {
@@ -253,83 +356,87 @@ void store_close(struct store *store) {
     rmdir(store->staging);
     output_spare_directory(store->staging);
     closedir(store->entries);
+    if (store->list >= 0)
+        close(store->list);
     store->batch->store = NULL;
 }
 
-static char *staged_path(const struct store *store, const struct batch_file *file, const char *ending) {
-    return batch_text(store->batch, "%s/%s%s", store->staging, path_name(file->name), ending);
-}
-
 /* The other names are on the disk before the sidecar's, because the sidecar vouches for them. */
-const char *store_commit(const struct store *store, const struct batch_file *file) {
+const char *store_commit(struct store *store, const struct batch_file *file) {
     struct batch *batch = store->batch;
     for (unsigned i = 0; i < N_ENDINGS; i++) {
-        const char *ending = ending_of(batch, file, i);
-        const char *to =
-            batch_text(batch, "%s/%s%s", batch->directory, file->name, ending != NULL ? ending : ".html");
+        const char *name = batch_text(batch, "%s%s", file->name, ending_of(batch, i));
+        const char *to = batch_text(batch, "%s/%s", batch->directory, name);
         bool last = i == ENDING_SIDECAR;
-        if (ending == NULL && i == ENDING_HTML) /* the sidecar would vouch for an older page */
-            store_unlink(batch, to);
-        if (ending != NULL &&
-            ((last && !output_keep_names(to)) || rename(staged_path(store, file, ending), to) != 0 ||
-             (last && !output_keep_names(to))))
+        if (!wants(batch, file, i)) {
+            if (i == ENDING_HTML) /* the sidecar would vouch for an older page */
+                store_remove(batch, name);
+        } else if ((last && !output_keep_names(to)) || !output_place(store, name) ||
+                   (last && !output_keep_names(to)))
             return batch_text(batch, "cannot write %s: %s", to, strerror(errno));
     }
     return NULL;
 }
 
 void store_discard(const struct store *store, const struct batch_file *file) {
-    for (unsigned i = 0; i < N_ENDINGS; i++) {
-        const char *ending = ending_of(store->batch, file, i);
-        if (ending != NULL)
-            unlink(staged_path(store, file, ending));
-    }
-}
-
-/* Removes the export that a sidecar names: most kinds of file do not name their writer. */
-static void export_unlink(struct batch *batch, const char *sidecar) {
-    cJSON *document = json_file_read(sidecar, SIDECAR_MEMORY, NULL);
-    const char *flags = json_file_text(cJSON_GetObjectItemCaseSensitive(document, "batch"), "flags", "");
-    const char *name = strstr(flags, "--export ");
-    size_t n_name = name != NULL ? strcspn(name += strlen("--export "), " ") : 0;
-    int n_stem = (int)(strlen(sidecar) - strlen(sidecar_ending));
-    for (unsigned kind = 0; kind < EXPORT_KINDS; kind++) {
-        const char *known = export_kind_name(kind);
-        if (name != NULL && n_name == strlen(known) && memcmp(name, known, n_name) == 0)
-            unlink(batch_text(batch, "%.*s%s", n_stem, sidecar, export_kind_ending(kind)));
-    }
-    cJSON_Delete(document);
-}
-
-void store_unlink(struct batch *batch, const char *path) {
-    int error;
-    if (!is_ours(path, &error))
-        return;
-    if (word_ends(path, sidecar_ending))
-        export_unlink(batch, path);
-    unlink(path);
-}
-
-void store_forget(struct batch *batch, const struct batch_file *file) {
-    store_unlink(batch, batch_text(batch, "%s/%s%s", batch->directory, file->name, sidecar_ending));
+    for (unsigned i = 0; i < N_ENDINGS; i++)
+        if (wants(store->batch, file, i))
+            unlink(batch_text(store->batch, "%s/%s%s", store->staging, path_name(file->name),
+                              ending_of(store->batch, i)));
 }
 
 void store_remove(struct batch *batch, const char *name) {
     char *path = batch_text(batch, "%s/%s", batch->directory, name);
-    store_unlink(batch, path);
+    if (objection_to(batch->store, name) != NULL)
+        return;
+    unlink(path);
     if (strchr(name, '/') != NULL) {
         *strrchr(path, '/') = '\0';
         rmdir(path);
     }
 }
 
+void store_forget(struct batch *batch, const char *stem) {
+    static const char *const endings[] = {sidecar_ending, ".html", ".png"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        store_remove(batch, batch_text(batch, "%s%s", stem, endings[i]));
+    for (unsigned kind = 0; kind < EXPORT_KINDS; kind++)
+        store_remove(batch, batch_text(batch, "%s%s", stem, export_kind_ending(kind)));
+}
+
+bool store_finish(struct batch *batch, const struct name_list *kept) {
+    struct store *store = batch->store;
+    bool all = batch->settings->resume && batch->settings->shard == NULL;
+    for (uint32_t i = 1; i < store->n_written; i++) {
+        const char *name = store->written[i].name;
+        if ((all || strncmp(name, "diff-", 5) == 0) && *written_slot(store, name) == i &&
+            !name_list_has(kept, name))
+            store_remove(batch, name);
+    }
+    return list_renew(store);
+}
+
 bool store_begin(struct output_file *file, struct batch *batch, const char *name, struct arena_host host) {
-    char *path = batch_text(batch, "%s/%s", batch->directory, name);
-    int error;
-    if (!batch->settings->force && !is_ours(path, &error)) {
-        terminal_error(path, "%s", objection_to(batch, error));
+    const char *objection = batch->settings->force ? NULL : objection_to(batch->store, name);
+    const char *shown = batch_text(batch, "%s/%s", batch->directory, name);
+    if (objection != NULL) {
+        terminal_error(shown, "%s", objection);
         return false;
     }
-    output_file_begin(file, path, path, host);
+    output_file_begin(file, batch_text(batch, "%s/%s", batch->store->staging, name), shown, host);
     return true;
+}
+
+bool store_end(struct output_file *file, struct batch *batch, const char *name, bool done) {
+    const char *staged = batch_text(batch, "%s/%s", batch->store->staging, name);
+    sigset_t before;
+    output_hold_signals(&before); /* a signal would leave the staged file */
+    done = output_file_end(file, done);
+    if (done && !output_place(batch->store, name)) {
+        terminal_error(batch_text(batch, "%s/%s", batch->directory, name), "cannot write: %s", strerror(errno));
+        unlink(staged);
+        done = false;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return done;
 }

@@ -195,15 +195,12 @@ static void worker_conclude(struct pool *pool, const struct worker *worker, int 
     else if (code == CONVERT_NO_SNAPSHOT) {
         file->state = BATCH_SKIPPED;
         file->reason = reason_or_code(pool->batch, worker, code);
-    } else {
+    } else
         file_fail(file, reason_or_code(pool->batch, worker, code));
-        if (file->series != NULL)
-            file->series->merged = code == CONVERT_MERGED;
-    }
     if (file->state != BATCH_DONE) /* otherwise all staged files have their names */
         store_discard(pool->batch->store, file);
     if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED)
-        store_forget(pool->batch, file);
+        store_forget(pool->batch, file->name);
     if (file->state != BATCH_WAITING)
         progress_add(&pool->progress, file->nbytes);
 }
@@ -334,14 +331,4 @@ int workers_run(struct batch *batch) {
     pthread_sigmask(SIG_SETMASK, &pool.before, NULL);
     batch->pool = NULL;
     return number;
-}
-
-int workers_pause(uint64_t us) {
-    struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
-    struct pool pool;
-    pool_block_signals(&pool);
-    sigdelset(&pool.waited, SIGCHLD);
-    int number = sigtimedwait(&pool.waited, NULL, &time);
-    pthread_sigmask(SIG_SETMASK, &pool.before, NULL);
-    return number > 0 ? number : 0;
 }

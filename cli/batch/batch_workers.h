@@ -14,6 +14,3 @@ int workers_run(struct batch *batch);
 
 /* Ends all workers; their files stay BATCH_WAITING. Takes no memory. */
 void workers_kill(struct pool *pool);
-
-/* Waits for this time, or until a signal comes that would end workers_run. Returns the signal, or 0. */
-int workers_pause(uint64_t us);

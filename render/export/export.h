@@ -80,17 +80,5 @@ enum export_result export_render(struct buffer *out, const struct trace *trace,
                                  const struct export_options *options, struct arena *scratch,
                                  char reason[EXPORT_REASON_NBYTES]);
 
-/* One of the databases that are joined to one. */
-struct export_part {
-    const char *path;
-    const char *name, *input; /* the name of its outputs; the input's name */
-    int64_t rank, step;       /* below 0: unknown */
-};
-
 /* "Stra": the application id in a database's header. */
 enum { EXPORT_APPLICATION = 0x53747261, EXPORT_APPLICATION_AT = 68 };
-
-/* Appends one database made of all parts to `out`: each table gets a first column `recording`, which refers to the
- * table `recording`. Works in a file of `directory`. False: `reason` says why, or out->refused. O(rows). */
-bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,
-                 char reason[EXPORT_REASON_NBYTES]);

@@ -9,13 +9,6 @@ bool export_sqlite(struct export_work *work) {
         work, "this strata was built without SQLite (libsqlite3-dev); --to csv writes the same rows");
 }
 
-bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,
-                 char reason[EXPORT_REASON_NBYTES]) {
-    struct export_work work = {.out = out, .reason = reason};
-    (void)parts, (void)n_parts, (void)directory;
-    return export_sqlite(&work);
-}
-
 #else
 
 #include <errno.h>
@@ -57,6 +50,12 @@ static const char schema[] =
     "CREATE TABLE curve(device INTEGER, event INTEGER, live_bytes INTEGER, reserved_bytes INTEGER);";
 
 static const char views[] =
+    "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(device)"
+    " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"
+    " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"
+    "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(device)"
+    " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"
+    " AND (a.free_event IS NULL OR a.free_event > d.oom_event);"
     "CREATE INDEX allocation_event ON allocation(device, alloc_event);"
     "CREATE INDEX allocation_site ON allocation(site_id);"
     "CREATE VIEW by_site AS SELECT a.device AS device, s.id AS site_id, s.name AS site,"
@@ -428,21 +427,6 @@ static bool execute(struct database *to, const char *text) {
     return sqlite3_exec(to->db, text, NULL, NULL, NULL) == SQLITE_OK || database_failed(to);
 }
 
-/* Adds the views of what is live at each device's peak and out-of-memory event. `device`: the columns that tell a
- * device, which a joined database has more of. */
-static bool live_views_add(struct database *to, const char *device) {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "CREATE VIEW live_at_peak AS SELECT a.* FROM allocation a JOIN device d USING(%s)"
-             " WHERE (a.alloc_event IS NULL OR a.alloc_event <= d.peak_event)"
-             " AND (a.free_event IS NULL OR a.free_event > d.peak_event);"
-             "CREATE VIEW live_at_oom AS SELECT a.* FROM allocation a JOIN device d USING(%s)"
-             " WHERE d.oom_event IS NOT NULL AND (a.alloc_event IS NULL OR a.alloc_event <= d.oom_event)"
-             " AND (a.free_event IS NULL OR a.free_event > d.oom_event);",
-             device, device);
-    return execute(to, text);
-}
-
 static const char *directory_of(const struct export_options *options) {
     const char *chosen = options->directory != NULL ? options->directory : getenv("TMPDIR");
     return chosen != NULL ? chosen : "/var/tmp";
@@ -475,7 +459,7 @@ static bool database_fill(struct database *to) {
     to->sites = arena_bits(to->work->scratch, trace->frames.count);
     return to->stacks != NULL && to->known_frames != NULL && to->sites != NULL && execute(to, schema) &&
            inserts_prepare(to) && metas_put(to) && export_each_device(to->work, sqlite_write, to) &&
-           live_views_add(to, "device") && execute(to, views);
+           execute(to, views);
 }
 
 /* Hands the file on if it is `done`, and closes it. */
@@ -493,78 +477,6 @@ static bool database_end(struct database *to, bool done) {
 bool export_sqlite(struct export_work *work) {
     struct database to = {.work = work, .text = {.host = arena_share(work->scratch)}, .fd = -1};
     return database_end(&to, database_open(&to) && database_fill(&to));
-}
-
-/* ---- several databases as one ---- */
-
-static const char join_views[] =
-    "CREATE INDEX allocation_event ON allocation(recording, device, alloc_event);"
-    "CREATE INDEX allocation_site ON allocation(recording, site_id);"
-    "CREATE VIEW by_site AS SELECT a.recording AS recording, a.device AS device, s.name AS site,"
-    " sum(a.bytes) AS bytes, count(*) AS count FROM live_at_peak a JOIN site s ON s.recording = a.recording"
-    " AND s.id = a.site_id GROUP BY a.recording, a.device, s.id ORDER BY a.recording, bytes DESC, s.id;";
-
-static bool execute_with(struct database *to, const char *statement, const char *text) {
-    sqlite3_stmt *made;
-    if (sqlite3_prepare_v2(to->db, statement, -1, &made, NULL) != SQLITE_OK)
-        return database_failed(to);
-    sqlite3_bind_text(made, 1, text, -1, SQLITE_STATIC);
-    bool done = sqlite3_step(made) == SQLITE_DONE || database_failed(to);
-    sqlite3_finalize(made);
-    return done;
-}
-
-static bool part_tables_add(struct database *to, uint32_t number) {
-    char statement[256];
-    for (uint32_t i = 0; i < TABLES; i++) {
-        const char *name = tables[i].name;
-        if (number == 0) {
-            snprintf(statement, sizeof statement,
-                     "CREATE TABLE %s AS SELECT 0 AS recording, * FROM one.%s WHERE 0", name, name);
-            if (!execute(to, statement))
-                return false;
-        }
-        snprintf(statement, sizeof statement, "INSERT INTO main.%s SELECT %" PRIu32 ", * FROM one.%s", name,
-                 number, name);
-        if (!execute(to, statement))
-            return false;
-    }
-    return true;
-}
-
-static bool part_add(struct database *to, const struct export_part *part, uint32_t number) {
-    char statement[128], rank[24] = "NULL", step[24] = "NULL";
-    if (part->rank >= 0)
-        snprintf(rank, sizeof rank, "%" PRId64, part->rank);
-    if (part->step >= 0)
-        snprintf(step, sizeof step, "%" PRId64, part->step);
-    snprintf(statement, sizeof statement, "INSERT INTO recording VALUES(%" PRIu32 ", ?, %s, %s)", number,
-             rank, step);
-    if (access(part->path, R_OK) != 0)
-        return export_fail(to->work, "%s has no database: run the batch with --export sqlite", part->input);
-    return execute_with(to, "ATTACH ? AS one", part->path) && execute(to, "BEGIN") &&
-           execute_with(to, statement, part->input) && part_tables_add(to, number) &&
-           execute(to, "COMMIT; DETACH one");
-}
-
-static bool parts_join(struct database *to, const struct export_part *parts, uint32_t n_parts) {
-    char statement[64];
-    snprintf(statement, sizeof statement, "PRAGMA application_id = %d", (int)EXPORT_APPLICATION);
-    bool done = execute(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384;"
-                            "CREATE TABLE recording(recording INTEGER PRIMARY KEY, input TEXT, rank INTEGER,"
-                            " step INTEGER)") &&
-                execute(to, statement);
-    for (uint32_t i = 0; done && i < n_parts; i++)
-        done = part_add(to, &parts[i], i);
-    return done && (n_parts == 0 || (live_views_add(to, "recording, device") && execute(to, join_views)));
-}
-
-bool export_join(struct buffer *out, const struct export_part *parts, uint32_t n_parts, const char *directory,
-                 char reason[EXPORT_REASON_NBYTES]) {
-    const struct export_options options = {.directory = directory};
-    struct export_work work = {.out = out, .options = &options, .reason = reason};
-    struct database to = {.work = &work, .fd = -1};
-    return database_end(&to, database_open(&to) && parts_join(&to, parts, n_parts));
 }
 
 #endif

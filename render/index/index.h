@@ -7,11 +7,6 @@
 /* Writes summary.json: totals, one row per file, findings, refusals. False: no memory. */
 bool index_json(struct buffer *out, const struct index *index);
 
-/* index_csv writes summary.csv, a line for each row; the other metrics.prom, a line for each figure of each row. False:
- * no memory. */
-bool index_csv(struct buffer *out, const struct index *index);
-bool index_prometheus(struct buffer *out, const struct index *index);
-
 /* Writes index.html, self-contained. False: no memory. */
 bool index_html(struct buffer *out, const struct index *index);
 

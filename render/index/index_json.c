@@ -159,8 +159,6 @@ static void add_best_setting(struct json_writer *json, const struct index *index
 
 static void add_notes(struct json_writer *json, const struct index *index) {
     json_array(json, "notes", JSON_LINES);
-    for (uint32_t i = 0; i < index->n_notes; i++)
-        json_text(json, NULL, index->notes[i]);
     add_best_setting(json, index);
     json_end(json);
 }
@@ -197,7 +195,6 @@ static void add_finding(struct json_writer *json, const struct index *index,
     json_text(json, "view", finding->view);
     add_number(json, "against", finding->against == INDEX_NOBODY ? INDEX_UNKNOWN : (int64_t)finding->against);
     json_text(json, "diff", finding->diff);
-    add_number(json, "series", finding->series != NULL ? finding->series - index->series : INDEX_UNKNOWN);
     json_end(json);
 }
 
@@ -351,41 +348,6 @@ static void add_own_notes(struct json_writer *json, const struct index_note *not
     json_end(json);
 }
 
-/* Adds a dump and what changed since the one before it; of the first nothing is known. */
-static void add_dump(struct json_writer *json, const struct index_dump *dump, bool first) {
-    const uint64_t changes[] = {dump->stayed_bytes, dump->new_bytes, dump->gone_bytes};
-    static const char *const names[] = {"stayed_bytes", "new_bytes", "gone_bytes"};
-    json_object(json, NULL, JSON_COMPACT);
-    json_u64(json, "row", dump->row);
-    json_u64(json, "live_bytes", dump->live_bytes);
-    for (unsigned i = 0; i < 3; i++)
-        json_known_u64(json, names[i], !first, changes[i]);
-    json_bool(json, "events_missing_behind", dump->gap);
-    json_end(json);
-}
-
-static void add_one_series(struct json_writer *json, const struct index_series *series) {
-    json_object(json, NULL, JSON_COMPACT);
-    json_text(json, "title", series->what);
-    add_number(json, "rank", series->rank);
-    add_outputs(json, series->name, true, series->has_png);
-    json_u64(json, "events", series->n_events);
-    json_u64(json, "peak_bytes", series->peak_bytes);
-    json_array(json, "dumps", JSON_COMPACT);
-    for (uint32_t i = 0; i < series->n_dumps; i++)
-        add_dump(json, &series->dump[i], i == 0);
-    json_end(json);
-    add_own_notes(json, series->notes, series->n_notes);
-    json_end(json);
-}
-
-static void add_series(struct json_writer *json, const struct index *index) {
-    json_array(json, "series", JSON_LINES);
-    for (uint32_t i = 0; i < index->n_series; i++)
-        add_one_series(json, &index->series[i]);
-    json_end(json);
-}
-
 /* Adds a row. `scale` NULL: it is for summary.json. */
 static void add_row(struct json_writer *json, const struct index_row *row, const struct page_scale *scale) {
     json_object(json, NULL, JSON_COMPACT);
@@ -411,7 +373,6 @@ bool index_write(struct json_writer *json, const struct index *index) {
     add_notes(json, index);
     add_findings(json, index);
     add_together(json, index);
-    add_series(json, index);
     add_refusals(json, "failed", index->failed, index->n_failed);
     add_refusals(json, "skipped", index->skipped, index->n_skipped);
     struct page_scale scale = page_scale_of(index, &totals);

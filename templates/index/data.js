@@ -26,14 +26,9 @@ import { formatCount } from "../text.js";
  * number,
  *   cohorts: number, events: number, input_bytes: number, lowest_peak_bytes: number, median_peak_bytes: number,
  *   highest_peak_bytes: number}} Totals
- * @typedef {{row: number, live_bytes: number, stayed_bytes: number | null, new_bytes: number | null, gone_bytes: number
- * | null,
- *   events_missing_behind: boolean}} Dump
- * @typedef {{title: string, rank: number | null, page: string, png: string | null, events: number, peak_bytes: number,
- * dumps: Dump[], notes: Note[]}} Series
  * @typedef {{version: string, totals: Totals, notes: string[], findings: Finding[], failed: Refusal[], skipped:
  * Refusal[],
- *   span_us: number, step_stride: number, series?: Series[], rows: Row[]}} Data
+ *   span_us: number, step_stride: number, rows: Row[]}} Data
  * @typedef {{number: number, rows: number[], color: string, name: string}} Cohort
  * @typedef {ReturnType<typeof createBatch>} Batch
  */
@@ -133,8 +128,6 @@ export function createBatch(/** @type {Data} */ data) {
     /** @type {(Cohort | undefined)[]} */
     const cohortOf = rows.map(() => undefined);
     for (const cohort of cohorts) for (const index of cohort.rows) cohortOf[index] = cohort;
-    /** The series that a recording is a dump of. @type {Map<number, Series>} */
-    const seriesOf = new Map((data.series ?? []).flatMap((series) => series.dumps.map((dump) => [dump.row, series])));
     // Odd rows, the most severe first: those with a finding, in the order of the findings.
     const oddRows = [...new Set(data.findings.flatMap((finding) => finding.rows))].filter(
         (index) => rows[index].finding !== null,
@@ -158,8 +151,6 @@ export function createBatch(/** @type {Data} */ data) {
         colorOf: (index) => colors.get(index),
         /** @param {number} index */
         cohortOf: (index) => cohortOf[index],
-        /** @param {number} index */
-        seriesOf: (index) => seriesOf.get(index),
         /** The bytes that a share stands for. @param {number} share */
         bytesOf: (share) => (share / SHARE_MOST) * data.totals.highest_peak_bytes,
     };

@@ -79,35 +79,6 @@ function medianOf(batch, index) {
     return batch.rows[others[(others.length - 1) >> 1]];
 }
 
-/** Shows the dumps of a rank as one recording: which memory stayed, came and went between them.
- * @param {Batch} batch @param {number} index */
-function makeSeries(batch, index) {
-    const series = batch.seriesOf(index);
-    if (!series) return [];
-    const row = batch.rows[index];
-    const table = make("table", "", makeHeads("Dump", "In use", "Stayed", "New", "Gone"));
-    /** @param {import("./data.js").Dump} dump */
-    const sizes = (dump) => [dump.live_bytes, dump.stayed_bytes, dump.new_bytes, dump.gone_bytes];
-    const figures = tableFigures(Math.max(0, ...series.dumps.flatMap(sizes).map(Number)));
-    for (const dump of series.dumps) {
-        const of = batch.rows[dump.row];
-        const name = of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`;
-        const cells = numbers(sizes(dump).map((bytes) => (bytes === null ? "" : figures.text(bytes))));
-        /** @type {[string, Node]} */
-        const link = [of.step === null ? "" : "dump", makeLink(of.page ?? series.page, name, of)];
-        table.append(makeTableRow("td", dump.row === index ? "here" : "", [link, ...cells]));
-        if (dump.events_missing_behind) {
-            const why = "events are missing here: memory that stayed is recognised by address and size";
-            const gap = makeTableRow("td", "gap", [["dim", why]]);
-            gap.cells[0].colSpan = 5;
-            table.append(gap);
-        }
-    }
-    const all = makeLink(series.page, `All ${formatCount(series.dumps.length)} dumps as one timeline`, row);
-    const cards = makeNoteCards(series.notes, series.page, row);
-    return [make("h3", "", "Its dumps"), make("p", "links", all), ...cards, table];
-}
-
 /** Links to the page of the difference if there is one, otherwise shows the command that makes it.
  * @param {Batch} batch @param {Row} row @param {number} index */
 function makeCompare(batch, row, index) {
@@ -166,7 +137,6 @@ export function createDetail(/** @type {Batch} */ batch) {
                 makeFacts(batch, row, index),
                 makeCurve(batch, index),
                 ...(row.truncation === null ? [] : [make("p", "", row.truncation)]),
-                ...makeSeries(batch, index),
                 ...(row.differences.length ? [head, makeDifferences(row)] : []),
             );
         },

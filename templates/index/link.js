@@ -2,14 +2,13 @@
 import { make } from "../text.js";
 import { rowTitle } from "./data.js";
 
-/** Links to a recording's page and picture. @param {import("./data.js").Row} row
- * @param {(HTMLElement | null)[]} between */
-export function makeOutputs(row, ...between) {
+/** Links to a recording's page and picture. @param {import("./data.js").Row} row */
+export function makeOutputs(row) {
     // The page of a log shows several ranks.
     const view = row.kind === "log" && row.devices > 1 ? `#device=${row.device}` : "";
     const page = row.page === null ? null : makeLink(row.page, "Page", row, view);
     const png = row.png === null ? null : makeLink(row.png, "PNG", row);
-    return [page, ...between, png].filter((link) => link !== null);
+    return [page, png].filter((link) => link !== null);
 }
 
 /**

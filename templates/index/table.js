@@ -5,7 +5,7 @@ import { make, makeButton, setAll, setText, tableFigures } from "../text.js";
 import { pen, themeColor } from "../paint.js";
 import { canvasContext, traceRun } from "./canvas.js";
 import { SHARE_MOST } from "./data.js";
-import { makeLink, makeOutputs } from "./link.js";
+import { makeOutputs } from "./link.js";
 
 /**
  * @typedef {import("./data.js").Row} Row
@@ -148,10 +148,9 @@ function makeSpark(/** @type {Batch} */ batch, /** @type {number} */ index) {
     return cell;
 }
 
-function makeLinks(/** @type {Batch} */ batch, /** @type {Row} */ row, /** @type {number} */ index) {
+function makeLinks(/** @type {Row} */ row) {
     const cell = makeCell("", "links");
-    const series = batch.seriesOf(index);
-    cell.append(...makeOutputs(row, series ? makeLink(series.page, "Dumps", row) : null));
+    cell.append(...makeOutputs(row));
     return cell;
 }
 
@@ -165,7 +164,7 @@ function fillLine(/** @type {Table} */ table, /** @type {Line} */ line, /** @typ
     line.element.setAttribute("aria-selected", String(index === table.chosen));
     const file = setAll(makeCell(row.input), { title: row.input });
     const cells = keys.flatMap((key) => columns[key].cell?.(row, index) ?? []);
-    line.element.replaceChildren(...cells, makeSpark(batch, index), file, makeLinks(batch, row, index));
+    line.element.replaceChildren(...cells, makeSpark(batch, index), file, makeLinks(row));
 }
 
 /** @param {Batch} batch @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string,
@@ -173,8 +172,7 @@ function fillLine(/** @type {Table} */ table, /** @type {Line} */ line, /** @typ
 export function createTable(batch, use) {
     const table = makeTable(batch);
     const { columns, keys } = table;
-    const links = !batch.data.series?.length ? "94px" : batch.rows.some((row) => row.png !== null) ? "152px" : "112px";
-    const widths = [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, links];
+    const widths = [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, "94px"];
     element("table", HTMLElement).style.setProperty("--columns", widths.join(" "));
     /** @type {VirtualList<Line>} */
     const list = new VirtualList(element("table", HTMLElement), element("lines", HTMLElement), {

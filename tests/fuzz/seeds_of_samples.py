@@ -141,20 +141,18 @@ def command_lines():
                                 ["leak_zero_grad", "leak_zero_grad_healthy"], RULES)
     yield "diff_layers", program("diff in in1 && diff in1 in -o a.html --max-html-size=250KB", ["kept_per_layer", "kept_per_layer_healthy"])
     yield "plan_set", program("plan in --set=expandable_segments=True -o a.html && plan in --json --gpu=1GiB --set=max_split_size_mb=64", ["oom"])
-    yield "batch_ranks", program("batch dumps -o out --png --group-by=all --rules=rules && batch dumps -o out --png --group-by=all --rules=rules --resume "
-                                 "&& batch --index out -f && batch dumps -o out", ["leak_graph", "oom", "train", "one_event"], RULES)
-    yield "batch_alike", program("batch dumps -o out -j1 --redact --group-by=rank", ["train", "train", "train", "oom", "train"])
-    yield "batch_ooms", program("batch dumps -o out && batch --index out -f", ["oom", "oom", "overflow", "oom", "streams"])
+    yield "batch_ranks", program("batch dumps -o out --png --rules=rules && batch dumps -o out --png --rules=rules --resume "
+                                 "&& batch dumps -o out --resume && batch dumps -o out", ["leak_graph", "oom", "train", "one_event"], RULES)
+    yield "batch_alike", program("batch dumps -o out -j1 --redact", ["train", "train", "train", "oom", "train"])
+    yield "batch_ooms", program("batch dumps -o out && batch dumps -o out --resume", ["oom", "oom", "overflow", "oom", "streams"])
     yield "batch_hosts", program("@node0_tp0_pp0_step10_rank0.pickle @node0_tp1_pp0_step10_rank1.pickle @node1_tp0_pp1_step10_rank2.pickle "
-                                 "@node1_tp1_pp1_step10_rank3.pickle @node1_tp0_pp1_step20_rank2.pickle @readme.txt batch dumps -o out --group-by=tp,pp "
-                                 "&& batch --index out -f --group-by=host", ["train", "oom", "oom", "oom", "leak_graph", "log_oom_new"])
+                                 "@node1_tp1_pp1_step10_rank3.pickle @node1_tp0_pp1_step20_rank2.pickle @readme.txt batch dumps -o out "
+                                 "&& batch dumps -o out --resume", ["train", "oom", "oom", "oom", "leak_graph", "log_oom_new"])
     yield "batch_names", program("@worker_0_iter_5.pickle @worker_1_iter_5.pickle @20240101_120000_2.pt @gpu3.pkl @empty.pickle "
                                  "batch dumps -o out -j2 && batch dumps -o out --resume", ["one_event", "one_event", "held_over", "oom", b""])
-    yield "batch_logs", program("@rank0.log @rank1.log @train.log @rank2.pickle batch dumps -o out && batch --index out -f && batch dumps -o b --group-by=all",
+    yield "batch_logs", program("@rank0.log @rank1.log @train.log @rank2.pickle batch dumps -o out && batch dumps -o out --resume && batch dumps -o b",
                                 ["log_megatron", "log_oom_new", "log_deepspeed", "oom"])
-    yield "batch_series", program("@rank0_step1.pickle @rank0_step2.pickle @rank0_step3.pickle @rank1_step1.pickle @rank1_step2.pickle batch dumps -o out "
-                                  "&& batch --index out -f", [*windows(), "train", "train"])
-    yield "batch_shards", program("batch dumps -o out --shard=1/2 && +SLURM_PROCID=1 +SLURM_NTASKS=2 batch dumps -o out --shard=auto && batch --index out",
+    yield "batch_shards", program("batch dumps -o out --shard=1/2 && +SLURM_PROCID=1 +SLURM_NTASKS=2 batch dumps -o out --shard=auto && batch dumps -o out --resume",
                                   ["one_event", "streams"])
     yield "batch_patterns", program("batch dumps in -o out --rank-regex=(?P<step>\\d+).*k(?P<rank>[0-9]+) --no-recursive && batch in in -o b --rank-regex=( "
                                     "&& +RANK=0 +WORLD_SIZE=2 batch dumps -o c --shard=auto --filter=own:yes", ["one_event", b"\x80", b""])
@@ -168,16 +166,13 @@ def command_lines():
     for i, text in enumerate((b'{"files": []}', b'{"file": 1}', b'{"rules": [1.]}', b'{"files": {"a": 1}}', b'{"skip_steps": 01}', b'{"rules": ["peak\t"]}')):
         rules = [rule.replace(" ", "~") for rule in WRONG_RULES[3 * i : 3 * i + 3]]
         yield f"check_wrong_{i}", program("check --config=config in && " + " && ".join(f"check --rule={rule} in" for rule in rules), ["one_event"], text)
-    yield "batch_joined", program("batch dumps -o out --export=sqlite --join --pages=odd && batch dumps -o out --export=sqlite --join --pages=odd --resume --png "
-                                  "&& batch dumps -o c --export=csv --gpu=1GiB --no-recursive && batch dumps -o d --pages=none --group-by=role,host",
-                                  ["held_over", "held_over", "held_over_healthy", "oom", b""])
     yield "batch_dates", program("@2024-01-01-10-00-00_s20_rank0.pickle @2024-01-01_10-00-05_rank0.pickle @node-1-2-3-4_5_6_k1.pickle "
-                                 "@time12.34.56.78_k2.pickle @iter_20-tp_1-k3.pickle @dump_20.pickle @dump_30.pickle @local_rank1.pt batch dumps -o out && batch dumps -o b --rank-regex=(?P<step>\\d+)(?P<tp>[^k]*).*k(?P<rank>[0-9]+) --group-by=tp "
-                                 "&& batch dumps -o c --rank-regex=rank && batch dumps -o d --rank-regex=k([0-9]+) --series=off", ["one_event"] * 8)
+                                 "@time12.34.56.78_k2.pickle @iter_20-tp_1-k3.pickle @dump_20.pickle @dump_30.pickle @local_rank1.pt batch dumps -o out && batch dumps -o b --rank-regex=(?P<step>\\d+)(?P<tp>[^k]*).*k(?P<rank>[0-9]+) "
+                                 "&& batch dumps -o c --rank-regex=rank && batch dumps -o d --rank-regex=k([0-9]+)", ["one_event"] * 8)
     yield "batch_into_itself", program("batch dumps -o dumps --png && batch dumps -o dumps && report in -o out && batch dumps -o out", ["held_over", b"no", "streams"])
     yield "batch_refused", program("@rank0.pickle @rank0.html @rank1.pickle batch dumps -o dumps && batch dumps -o out && batch out -o out && batch out dumps nowhere -o b",
                                    ["one_event", b"<p>", b"\x80"])
-    yield "batch_wrong", program("batch --index out dumps && batch --index out --shard=1/2 && batch dumps -o x.html && batch dumps -o out --join", ["one_event"])
+    yield "batch_wrong", program("batch dumps -o x.html", ["one_event"])
     yield "batch_parts", program("batch dumps -o out --shard=auto && +RANK=1 batch dumps -o out --shard=auto && +RANK=5 +WORLD_SIZE=2 batch dumps -o out --shard=auto "
                                  "&& batch - -o out", ["one_event"])
     yield "filters_wrong", program("report in --filter=sise:>9 && html in --filter=category:activatoin && png in --filter=|(| && report in --filter=category:zzz~x:y",
@@ -187,7 +182,7 @@ def command_lines():
                                  "&& png in --width=7680 --height=4320 --scale=4", ["two_devices"])
     yield "options_wrong", program("png in --witdh && report --json=1 in && report -x in && png -- in in1 "
                                    "&& report in - -o x", ["one_event", "one_event"])
-    yield "options_of_plan", program("plan in --gpu=9GiB --with=nothing && batch dumps -o out --every=0 && png in --device=9 && report dumps", ["one_event"])
+    yield "options_of_plan", program("plan in --gpu=9GiB --with=nothing && png in --device=9 && report dumps", ["one_event"])
     yield "exports_wrong", program("export in --to=nothing && export in -o a.csv --to=peak-5..peak+5 --from=9 && export in --to=csv --to=pprof && export in -o a.folded", ["two_devices"])
     yield "exports", program("export in -o a.csv && export in --to=sqlite -o a.db --at=peak && export in --to=folded --allocated --device=0 --redact && export in -o a.x", ["train"])
     yield "manual", program("help --manual strata && help --manual report && help --manual bash && help --manual zsh", [])

@@ -59,21 +59,6 @@ static void speedscope_check(const struct buffer *out) {
     cJSON_Delete(document);
 }
 
-/* Joins the database with itself, as if it were those of two ranks. */
-static void join_check(const struct buffer *database, struct arena *scratch) {
-    char path[] = P_tmpdir "/strata-fuzz-XXXXXX", reason[EXPORT_REASON_NBYTES] = "";
-    const struct export_part parts[] = {{path, "rank0", "rank0.pickle", 0, -1},
-                                        {path, "rank1", "rank1.pickle", -1, 3}};
-    struct buffer out = {.host = arena_share(scratch)};
-    int fd = mkstemp(path);
-    EXAMINE_CHECK(fd >= 0 && write(fd, database->bytes, database->nbytes) == (ssize_t)database->nbytes);
-    close(fd);
-    bool done = export_join(&out, parts, 2, P_tmpdir, reason);
-    unlink(path);
-    EXAMINE_CHECK(done ? memcmp(out.bytes, "SQLite format 3", 16) == 0 : out.failed);
-    buffer_release(&out);
-}
-
 /* The format's name and ending select this format. */
 static void kind_check(enum export_kind kind) {
     char path[64];
@@ -106,8 +91,8 @@ static void export_check(const struct trace *trace, enum export_kind kind, struc
         folded_check(&out);
     if (result == EXPORT_DONE && kind == EXPORT_SPEEDSCOPE)
         speedscope_check(&out);
-    if (result == EXPORT_DONE && kind == EXPORT_SQLITE && choice & 1)
-        join_check(&out, &scratch);
+    if (result == EXPORT_DONE && kind == EXPORT_SQLITE)
+        EXAMINE_CHECK(memcmp(out.bytes, "SQLite format 3", 16) == 0);
     kind_check(kind);
     buffer_release(&out);
     arena_release(&scratch);

@@ -1,38 +1,47 @@
-/* `batch --index`: sidecars, and records of shards, that another program may have written. Files are divided by "%%\n";
- * those that begin with '!' are records. */
+/* Sidecars that another program may have written, and the index of them. Files are divided by "%%\n". */
+#include "cli/batch/batch_join.h"
+#include "cli/batch/batch_sidecar.h"
+#include "render/index/index.h"
+#include "tests/fuzz/examine.h"
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/target.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_FILES = 12 };
+enum { MOST_FILES = 12, MEMORY_NBYTES = 1 << 30 };
 
-static void file_write(unsigned number, const uint8_t *bytes, size_t nbytes) {
+static void sidecar_take(struct index *index, struct batch *batch, unsigned number, const uint8_t *bytes,
+                         size_t nbytes) {
     char name[64];
-    if (nbytes != 0 && bytes[0] == '!') {
-        (void)snprintf(name, sizeof name, "folder/shards/shard-%u-of-3.json", number % 3 + 1);
-        program_write(name, bytes + 1, nbytes - 1);
-    } else {
-        (void)snprintf(name, sizeof name, "folder/rank%u.strata.json", number);
-        program_write(name, bytes, nbytes);
-    }
+    struct sidecar sidecar;
+    (void)snprintf(name, sizeof name, "rank%u.strata.json", number);
+    program_write(name, bytes, nbytes);
+    (void)snprintf(name, sizeof name, "rank%u", number);
+    if (sidecar_read(&sidecar, batch, name) == SIDECAR_READ)
+        EXAMINE_CHECK(index_add_row(index, &sidecar.row));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
-    static char *const words[] = {"strata", "batch", "--index", "folder", "-f", NULL};
+    static const struct settings settings = {.export_kind = EXPORT_KINDS};
+    struct batch batch = {.settings = &settings, .directory = ".", .shard = 1, .n_shards = 1};
+    arena_init(&batch.arena, fuzz_host, MEMORY_NBYTES);
+    struct index index = {.arena = &batch.arena};
     program_enter();
-    program_folder("folder");
-    program_folder("folder/shards");
     for (unsigned number = 0; number < MOST_FILES && nbytes != 0; number++) {
         const uint8_t *mark = memmem(bytes, nbytes, "%%\n", 3);
         size_t part_nbytes = mark != NULL ? (size_t)(mark - bytes) : nbytes;
-        file_write(number, bytes, part_nbytes);
+        sidecar_take(&index, &batch, number, bytes, part_nbytes);
         size_t used = mark != NULL ? part_nbytes + 3 : part_nbytes;
         bytes += used;
         nbytes -= used;
     }
-    program_run(5, (char **)(uintptr_t)words);
+    join_analyse(&index, &batch);
+    struct buffer page = {.host = fuzz_host}, summary = {.host = fuzz_host};
+    EXAMINE_CHECK(index_html(&page, &index) && index_json(&summary, &index));
+    buffer_release(&page);
+    buffer_release(&summary);
     program_leave();
+    arena_release(&batch.arena);
     return 0;
 }
