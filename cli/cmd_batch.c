@@ -170,5 +170,7 @@ const struct verb verb_batch = {
                 "  strata batch logs/ -o report/ --rank-regex 'node(\\d+)'\n"
                 "  srun -n 64 strata batch dumps/ -o report/ --shard auto\n"
                 "  strata batch dumps/ -o report/ --resume       # after it: writes the index\n",
+    .exit_codes = "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage, 4 some files failed, "
+                  "or a timeline or difference could not be made.",
     .run = batch_run,
 };

@@ -4,12 +4,8 @@
 #include "cli/output.h"
 #include "cli/terminal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* ---- exit code: 2 before 1 before 3 before 0 ---- */
 
@@ -27,46 +23,15 @@ static int file_code(const struct check_file *file) {
                                             : EXIT_CODE_BROKEN;
 }
 
-static bool file_take(void *context, const void *bytes, size_t nbytes) {
-    return fwrite(bytes, 1, nbytes, context) == nbytes;
-}
-
-/* Appends the summary to the file that GitHub names, to which every step appends. A pipe without a reader is not waited
- * for. */
-static bool summary_append(const struct check_file *files, uint32_t n_files) {
-    const char *path = getenv("GITHUB_STEP_SUMMARY");
-    if (path == NULL || *path == '\0')
-        return true;
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    FILE *file = fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0 ? fdopen(fd, "a") : NULL;
-    if (file == NULL && fd >= 0)
-        close(fd);
-    struct buffer out = {.sink = {file_take, file}};
-    bool done = file != NULL;
-    if (done) {
-        check_write_summary(&out, files, n_files);
-        done = buffer_flush(&out);
-        done = fclose(file) == 0 && done;
-    }
-    if (!done)
-        terminal_error(path, "cannot append the summary: %s", strerror(errno));
-    buffer_release(&out);
-    return done;
-}
-
 static bool results_write(const struct check_file *files, uint32_t n_files, const struct check_plan *plan,
                           const struct settings *settings) {
     struct output_file file;
     output_file_begin(&file, "-", "standard output", (struct arena_host){0});
     check_write(&file.out, (enum check_format)settings->check_format, files, n_files, plan);
-    bool done = output_file_end(&file, true);
-    if (settings->check_format == CHECK_GITHUB)
-        done = summary_append(files, n_files) && done;
-    return done;
+    return output_file_end(&file, true);
 }
 
-static bool baseline_replace(const struct check_plan *plan, const struct check_file *files,
-                             uint32_t n_files) {
+static bool baseline_replace(const struct check_plan *plan, struct check_file *files, uint32_t n_files) {
     struct output_file file;
     char *real = realpath(plan->baseline, NULL); /* a link stays: its target is replaced */
     output_file_begin(&file, real != NULL ? real : plan->baseline, plan->baseline, (struct arena_host){0});
@@ -137,5 +102,7 @@ const struct verb verb_check = {
                 "  strata check --config strata.json --format github dumps/*.pickle\n"
                 "  strata check --baseline strata.baseline.json --rule 'peak <= baseline + 2%' run.pickle\n"
                 "  strata check --baseline strata.baseline.json --update-baseline run.pickle\n",
+    .exit_codes = "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage, 3 a rule is broken "
+                  "or a recording cannot be trusted for it.",
     .run = check_run,
 };

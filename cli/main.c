@@ -8,7 +8,6 @@
 #include "cli/terminal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +16,6 @@
 
 #define VERB_ENTRY(BIT, name) &verb_##name,
 static const struct verb *const verbs[N_VERBS] = {STRATA_VERBS(VERB_ENTRY)};
-
-/* Opens the standard descriptors that were closed at the start, so that messages never go into a file that we open.
- * Using one of them fails. */
-static void standard_descriptors_fill(void) {
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != fd)
-            _exit(EXIT_CODE_FAILED);
-}
 
 /* `python _memory_viz.py trace_plot snapshot.pickle -o snapshot.html` is the command of PyTorch's own introduction, so
  * it works here too. */
@@ -201,7 +192,8 @@ static bool word_answer(int argc, char **argv, int *code) {
 }
 
 int main(int argc, char **argv) {
-    standard_descriptors_fill();
+    if (!output_fill_descriptors())
+        return EXIT_CODE_FAILED;
     memory_begin();
     output_catch_signals();
     terminal_init(false, COLOR_AUTO);

@@ -100,9 +100,9 @@ struct settings {
     uint32_t n_rules;
     const char *config, *baseline; /* paths; NULL: none */
     bool update_baseline;
-    bool has_keep;                        /* plan */
-    bool python_stacks, stops, no_report; /* run */
-    uint32_t check_format;                /* enum check_format of cli/check/check.h */
+    bool has_keep;                     /* plan */
+    bool all_stacks, stops, no_report; /* run */
+    uint32_t check_format;             /* enum check_format of cli/check/check.h */
     uint32_t skip_steps;
 
     uint32_t n_steps, max_entries, keep; /* run: 5, 1,000,000, 8 by default */
@@ -128,8 +128,9 @@ struct verb {
     const char *summary; /* one line, for the list of verbs */
     /* the operands as its usage names them; NULL: it takes one snapshot */
     const char *operands;
-    const char *about;                           /* a paragraph, for its own help */
-    const char *examples;                        /* lines that begin with two blanks */
+    const char *about;      /* a paragraph, for its own help */
+    const char *examples;   /* lines that begin with two blanks */
+    const char *exit_codes; /* a sentence for the help; NULL: done, cannot read or write, wrong usage */
     int (*run)(const struct settings *settings); /* an enum exit_code */
 };
 

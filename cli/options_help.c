@@ -75,16 +75,6 @@ static void examples_print(const char *examples) {
     }
 }
 
-static const char *exit_codes(const struct verb *verb) {
-    return verb->bit == VERB_BATCH
-               ? "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage, 4 some files failed, "
-                 "or a timeline or difference could not be made."
-           : verb->bit == VERB_CHECK
-               ? "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage, 3 a rule is broken "
-                 "or a recording cannot be trusted for it."
-               : "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage.";
-}
-
 void options_print_help(const struct verb *verb) {
     char usage[256];
     snprintf(usage, sizeof usage, "Usage: strata %s [OPTION]... %s", verb->name,
@@ -98,7 +88,9 @@ void options_print_help(const struct verb *verb) {
     printf("\n");
     help_words_print("Sizes: 75GiB and 75G are 1024-based, 80GB is 1000-based, a plain number is bytes.", 0,
                      0);
-    help_words_print(exit_codes(verb), 0, 0);
+    help_words_print(verb->exit_codes != NULL ? verb->exit_codes
+                                              : "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage.",
+                     0, 0);
     printf("\nExamples:\n");
     examples_print(verb->examples);
 }

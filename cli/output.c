@@ -77,9 +77,23 @@ void output_catch_signals(void) {
     size_before = signal(SIGXFSZ, SIG_IGN);
 }
 
-void output_restore_signals(void) {
+static bool was_closed[STDERR_FILENO + 1];
+
+bool output_fill_descriptors(void) {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        was_closed[fd] = fcntl(fd, F_GETFD) < 0;
+        if (was_closed[fd] && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != fd)
+            return false;
+    }
+    return true;
+}
+
+void output_restore_process(void) {
     signal(SIGPIPE, pipe_before);
     signal(SIGXFSZ, size_before);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (was_closed[fd])
+            close(fd);
 }
 
 void output_hold_signals(sigset_t *before) {

@@ -29,9 +29,13 @@ struct output_request {
  * with 128 plus their number. A closed pipe and a file size limit become errors of write. */
 void output_catch_signals(void);
 
-/* Restores the signals that output_catch_signals ignored, for a program that is about to be run. (Handlers end by
- * themselves at an exec.) */
-void output_restore_signals(void);
+/* Opens the standard descriptors that were closed at the start, so that messages never go into a file that we open.
+ * Using one of them fails. False: a descriptor cannot be opened. */
+bool output_fill_descriptors(void);
+
+/* Restores what these two have changed, for a program that is about to be run: signals that we ignore, and descriptors
+ * that were closed. (Handlers end by themselves at an exec.) */
+void output_restore_process(void);
 
 /* Blocks SIGCHLD and these signals, to be taken by sigtimedwait, but not those that the parent process ignores.
  * `waited`: what is blocked; `before`: the mask to restore. */

@@ -135,12 +135,16 @@ class Recorder(RunCase):
         self.assertIn("strata-dump rank0_exit.pickle elsewhere\n", (self.path / "d" / "host.log").read_text())
 
     def test_arguments_by_version(self):
-        wanted = {"2.0.1": {"legacy": True, "cpp": True}, "2.1.0": {"stacks": "all", "annotations": True},
-                  "2.14.0a0+git": {"stacks": "all", "annotations": True, "pinned": True}}
+        wanted = {"2.0.1": {"legacy": True, "cpp": False}, "2.1.0": {"stacks": "python", "annotations": True},
+                  "2.14.0a0+git": {"stacks": "python", "annotations": True, "pinned": True}}
         for version, how in wanted.items():
             with self.subTest(version):
                 shutil.rmtree(self.path / "d", ignore_errors=True)
                 self.record(0, "train(1)", "--no-report", RANK="0", STAND_IN_VERSION=version)
+                self.assertEqual(self.load("rank0_exit.pickle")["stand_in"], [how])
+                how.update(cpp=True) if "cpp" in how else how.update(stacks="all")
+                shutil.rmtree(self.path / "d")
+                self.record(0, "train(1)", "--no-report", "--stacks", "all", RANK="0", STAND_IN_VERSION=version)
                 self.assertEqual(self.load("rank0_exit.pickle")["stand_in"], [how])
 
     def test_too_old(self):
@@ -152,7 +156,7 @@ class Recorder(RunCase):
         self.assertIn("torch 1.13.1 has no memory history", said[0])
 
     def test_no_failure_of_ours_breaks_the_program(self):
-        for name in ("history", "attach", "hooks", "snapshot"):
+        for name in ("history", "attach", "hooks", "snapshot", "mem_get_info"):
             with self.subTest(name):
                 shutil.rmtree(self.path / "d", ignore_errors=True)
                 result = self.record(3, "train(8); run_out(); print('out'); sys.exit(3)", "--no-report",
@@ -355,29 +359,110 @@ class Watcher(RunCase):
                     for command in (ask + read, ask + run + read)]
             self.assertEqual(said[0], said[1])
 
+    def on_terminal(self, command, stdin=None):
+        """Starts the command below a new controlling terminal, its standard input there or another file."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.path)
+            if stdin is not None:
+                os.dup2(os.open(stdin, os.O_RDONLY), 0)
+            os.execv(command[0], command)
+        return pid, terminal
+
+    def until(self, terminal, text, told=b""):
+        """Reads from the terminal until it has shown `text`, or the last process has closed it."""
+        while text not in told:
+            try:
+                told += os.read(terminal, 4096)
+            except OSError:
+                break
+        self.assertIn(text, told)
+
     def test_on_a_terminal(self):
         """The program can read from the terminal, and gets Ctrl-C once, as it does without strata."""
         program = ("import signal, sys, time\nheard = []\nsignal.signal(2, lambda *_: heard.append(1))\n"
                    "print(sys.stdin.isatty(), input(), flush=True)\n"
                    "while not heard: time.sleep(0.01)\n"
                    "time.sleep(0.5); print('heard', len(heard), flush=True); sys.exit(9)")
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(self.path)
-            os.execv(STRATA, [STRATA, "run", "--no-report", "-q", "--", sys.executable, "-c", program])
-        told = b""
-
-        def until(text):
-            nonlocal told
-            while text not in told:
-                told += os.read(terminal, 4096)
-
+        pid, terminal = self.on_terminal([STRATA, "run", "--no-report", "-q", "--", sys.executable, "-c", program])
         os.write(terminal, b"word\n")
-        until(b"True word")
+        self.until(terminal, b"True word")
         os.write(terminal, b"\x03")
-        until(b"heard 1")
+        self.until(terminal, b"heard 1")
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 9)
         os.close(terminal)
+
+    def test_the_terminal_of_another_standard_input(self):
+        """Programs that open /dev/tty, such as getpass, ssh and sudo, do so whatever their standard input is."""
+        for program in ("stty -echo </dev/tty && read word </dev/tty && stty echo </dev/tty && echo got $word",
+                        "stty tostop </dev/tty; echo got word"):
+            with self.subTest(program):
+                pid, terminal = self.on_terminal([STRATA, "run", "--no-report", "-q", "--", "/bin/sh", "-c", program], "/dev/null")
+                os.write(terminal, b"word\n")
+                signal.alarm(60)  # a background group would be stopped for ever
+                self.until(terminal, b"got word")
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+                signal.alarm(0)
+                os.close(terminal)
+
+    def test_closed_streams_stay_closed(self):
+        ask = "import os\nopen('said', 'w').write(' '.join(str(os.path.exists('/proc/self/fd/%d' % fd)) for fd in range(3)))"
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            said = []
+            for run in ("", f"{STRATA} run -q --no-report --out d -- "):
+                subprocess.run(["sh", "-c", f"{run}{sys.executable} -c \"$0\" {closed}", ask], cwd=self.path, check=True)
+                said.append((self.path / "said").read_text())
+            self.assertEqual(*said, closed)
+
+    def test_a_long_python_path(self):
+        path = ":".join([str(STAND_IN)] + ["/x" + "y" * 100 + str(i) for i in range(200)])
+        self.record(0, "train(1)", "--no-report", RANK="0", PYTHONPATH=path)
+        self.assertEqual(self.dumps(), ["rank0_exit.pickle"])
+
+    def test_every_signal_is_passed_on(self):
+        """What would end strata ends the command, not the watcher alone."""
+        for number in (signal.SIGXCPU, signal.SIGALRM, signal.SIGVTALRM, signal.SIGIO, signal.SIGABRT, signal.SIGRTMIN + 1):
+            with self.subTest(number):
+                process = self.start("run", "-q", "--no-report", "--out", "d", "--", "sh", "-c", "echo ready; exec sleep 60")
+                self.assertEqual(process.stdout.readline(), b"ready\n")
+                process.send_signal(number)
+                self.assertEqual(process.wait(60), 128 + number)
+                process.communicate()
+
+    def test_only_the_owner_can_read(self):
+        self.record(0, "train(6); run_out()", RANK="0")
+        for path in [self.path / "d", *(self.path / "d").rglob("*")]:
+            self.assertEqual(path.stat().st_mode & 0o077, 0, path)
+
+    def test_no_secrets(self):
+        """Neither the environment nor the command line is in the log, on the screen or in notes."""
+        result = self.record(0, "train(6)", RANK="0", WANDB_API_KEY="secret-one")
+        token = self.expect(0, "run", "--out", "d", "--", sys.executable, "train.py", "--token", "secret-two", env=self.environment())
+        texts = [result.stderr, token.stderr] + [path.read_bytes() for path in (self.path / "d").rglob("*") if path.is_file()]
+        self.assertFalse([text for text in texts if b"secret-one" in text or b"secret-two" in text])
+
+    def test_folders_of_others(self):
+        """A folder into which another user can put Python code: the command runs, and nothing of the folder does."""
+        for mode in (0o777, 0o1777, 0o702):
+            (self.path / "d").mkdir(exist_ok=True)
+            (self.path / "d").chmod(mode)
+            said = self.record(0, "train(1); print('out')", "--no-report", RANK="0")
+            self.assertEqual(said.stdout, b"out\n")
+            self.assertIn("others can write to it", said.stderr.decode())
+            self.assertEqual(os.listdir(self.path / "d"), [])
+        (self.path / "d").chmod(0o755)
+        for planted in ("python", "python-old"):  # from an archive, for example
+            (self.path / "d" / ".run" / planted).mkdir(parents=True)
+            (self.path / "d" / ".run" / planted / "threading.py").write_text("print('planted')")
+        self.assertEqual(self.record(0, "train(1); print('out')", "--no-report", RANK="0").stdout, b"out\n")
+        self.assertEqual([name for name in os.listdir(self.path / "d" / ".run") if name.startswith("python")], [])
+        (self.path / "d" / "host.log").unlink()
+        (self.path / "d" / "host.log").symlink_to(self.path / "elsewhere")
+        self.record(0, "train(1)", "--no-report", RANK="0")
+        self.assertNotIn("elsewhere", self.files())
+        if os.getuid() == 0:
+            os.chown(self.path / "d", 12345, 12345)
+            self.assertIn("belongs to another user", self.record(0, "train(1)", "--no-report", RANK="0").stderr.decode())
 
     def test_unusable_folders(self):
         self.expect(0, "run", "--no-report", "--out", "a:b", "--", "true", says="a:b\": nothing is recorded: a path with a colon")
@@ -398,7 +483,7 @@ class Watcher(RunCase):
         """A second run in a folder: earlier processes are not counted as recorded, earlier dumps are named as such."""
         self.record(0, "train(6); run_out()", RANK="0")
         screen = self.record(0, "train(6)", RANK="0").stderr.decode()
-        self.assertRegex(screen, "Recorded +1 process, 2 dumps")
+        self.assertRegex(screen, "Recorded +1 process; 2 dumps")
         self.assertRegex(screen, "Earlier dumps +3 were in d before this run")
         self.assertNotIn("Earlier", self.record(0, "train(6)", "--out", "e", RANK="0").stderr.decode())
 
@@ -406,7 +491,7 @@ class Watcher(RunCase):
         """A process that lives between two looks of the watcher: the kernel knows its peak."""
         eater = "held = bytearray(b'x' * (96 << 20))"
         said = self.expect(0, "run", "--every", "60", "--no-report", "--", sys.executable, "-c", eater, env=self.environment()).stderr.decode()
-        peak = re.search(r"Host peak +at least ([\d.]+) MiB, of one process", said)
+        peak = re.search(r"Host peak +([\d.]+) MiB in one process, by the kernel", said)
         self.assertIsNotNone(peak, said)
         self.assertGreater(float(peak[1]), 96)
 
@@ -424,39 +509,17 @@ class Watcher(RunCase):
         self.assertEqual(report["kind"], "log")
         self.assertEqual(report["devices"][0]["levels"]["host"]["peak_bytes"], 4 * MIB)
 
-    def library(self, total):
-        """A stand-in for NVIDIA's library: two devices, whose use rises with every query."""
-        self.write("nvml.c", b"""
-struct memory { unsigned long long total, free, used; };
-int nvmlInit_v2(void) { return %d; }
-int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device) { static char at[2]; *device = at + i; return 0; }
-int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
-    static unsigned long long used; void *first; nvmlDeviceGetHandleByIndex_v2(0, &first);
-    memory->total = 8ull << 30; memory->used = device == first ? 1 << 30 : (2ull << 30) + ++used; return 0;
-}""" % (total == 0))
-        compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", "libnvidia-ml.so.1", "nvml.c"], cwd=self.path, check=True)
-        return str(self.path)
-
-    def test_devices_of_nvidia(self):
-        folder = self.library(8)
-        result = self.run_shell(0, "until grep -q gpu=1 d/host.log; do sleep 0.02; done", "--out", "d", LD_LIBRARY_PATH=folder)
-        screen = result.stderr.decode()
-        if "static program" in screen:
-            self.skipTest("a static program cannot load a library")
-        self.assertRegex(screen, r"Device levels +GPU 0: 1.0 GiB of 8.0 GiB at most, of all processes\n +GPU 1: 2")
+    def test_the_devices_level(self):
+        """The recorder asks for the free memory of the devices in use: others' memory is the difference."""
+        result = self.record(0, "train(6); run_out()", "--every", "0.02", "--no-report", RANK="0", CUDA_VISIBLE_DEVICES="5,6")
+        self.assertRegex(result.stderr.decode(), r"Device level +GPU 5: 296 MiB of 1.0 GiB in use at most; 256 MiB of it outside")
+        lines = re.findall(r"(?m) strata-device (.*)$", (self.path / "d" / "host.log").read_text())
+        self.assertGreater(len(lines), 3)
+        self.assertEqual({line.split()[0] for line in lines}, {"gpu=5"})
         devices = {device["device"]: device for device in self.report(str(self.path / "d" / "host.log"))["devices"]}
-        self.assertEqual(devices[0]["levels"]["device"]["peak_bytes"], 1 << 30)
-        self.assertGreater(devices[1]["levels"]["device"]["peak_bytes"], 2 << 30)
+        self.assertEqual(devices[5]["levels"]["device"]["peak_bytes"], 296 * MIB)
         hosts = [device for device in devices.values() if device["levels"].get("host")]
         self.assertEqual(len(hosts), 1, devices.keys())
-
-    def test_no_devices_of_nvidia(self):
-        self.run_shell(0, "until grep -q strata-device d/host.log; do sleep 0.02; done", "--no-report", "--out", "d",
-                       says="Device levels +not watched: ",
-                       LD_LIBRARY_PATH=self.library(0))
-        self.assertRegex((self.path / "d" / "host.log").read_text(), "strata-device none: ")
 
     def test_killed_by_the_limit_of_the_group(self):
         group = self.group()
@@ -499,9 +562,9 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
         self.assertEqual(done.returncode, 137, done.stderr)
         said = done.stderr.decode()
         self.assertRegex(said, "Out of memory +the host, by the limit of the cgroup: 6[34].* of 64 MiB")
-        size = re.search(r"Killed +python\S* \(process \d+\), ([\d.]+) MiB when last seen(?:, [\d.]+ MiB at most)?; it had grown by ([\d.]+) MiB since", said)
+        size = re.search(r"Killed +python\S* \(process \d+\), ([\d.]+) MiB when last seen", said)
         self.assertIsNotNone(size, said)
-        self.assertTrue(40 < float(size[1]) < 70 and 25 < float(size[2]) < 70, said)
+        self.assertTrue(40 < float(size[1]) < 70, said)
 
     def test_killed_by_the_kernel(self):
         group = self.group()
@@ -510,14 +573,6 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
 
     def test_killed_by_someone_unknown(self):
         self.run_shell(137, "kill -KILL $$", "--no-report", says="from outside", STRATA_CGROUP=self.group())
-
-    def test_a_limit_of_address_space_is_named(self):
-        """The program takes memory until the limit refuses it, and then waits, so that the watcher sees it."""
-        eater = ("import resource, time\nresource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\nheld = []\n"
-                 "try:\n    while True: held.append(bytearray(8 << 20))\n"
-                 "except MemoryError:\n    time.sleep(1)\n    raise\n")
-        self.expect(1, "run", "--every", "0.02", "--no-report", "--", sys.executable, "-c", eater,
-                    says=r"Host limit +python\S* \(process \d+\) had \d+\.?\d* MiB of address space of the 600 MiB", env=self.environment())
 
     def test_time_limit(self):
         self.run_shell(137, "kill -KILL $$", "--no-report", says="Time limit +of the Slurm job", STRATA_CGROUP=self.group(),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +46,8 @@ __attribute__((noreturn)) static void verb_child(const struct folder *folder, co
     while (words[n] != NULL)
         n++;
     snprintf(log, sizeof log, "%s/.run/%s.log", folder->path, verb->name);
-    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+    umask(077);
     if (fd >= 0) {
         dup2(fd, STDERR_FILENO);
         dup2(fd, STDOUT_FILENO);
@@ -83,26 +85,14 @@ static struct figure duration_of(int64_t us) {
     return format_duration(us / 1000000 * 1000000);
 }
 
-/* Describes a process: "python3 (4711), 15.9 GiB when last seen, up from 1.2 GiB in its last 42 s (0.3 GiB a
- * second)". */
+/* Describes a process: "python3 (process 4711), 15.9 GiB when last seen". */
 static void process_text(const struct watch *watch, const struct process *process, char text[LINE_NBYTES]) {
-    int64_t since;
-    uint64_t from;
     int n = snprintf(text, LINE_NBYTES, "%s (process %" PRId32 "), %s when last seen", process->name,
                      process->pid, format_bytes(process->bytes).text);
     bool killed = process->pid == watch->command && WIFSIGNALED(watch->status);
     uint64_t most = killed ? watch->command_most_bytes : process->most_bytes;
     if (most > process->bytes + process->bytes / 50)
-        n += snprintf(text + n, LINE_NBYTES - (size_t)n, ", %s at most", format_bytes(most).text);
-    if (!process_rise(process, &since, &from) || process->seen_us <= since)
-        return;
-    int64_t us = process->seen_us - since, after_us = since - watch->begin_us;
-    uint64_t per_second = (process->bytes - from) / ((uint64_t)us / 1000 + 1) * 1000;
-    snprintf(text + n, LINE_NBYTES - (size_t)n, "; it had grown by %s since %s%s, in %s: %s a second",
-             format_bytes(process->bytes - from).text,
-             after_us >= 1000000 ? duration_of(after_us).text : "the start",
-             after_us >= 1000000 ? " after the start" : "", format_duration(us).text,
-             format_bytes(per_second).text);
+        snprintf(text + n, LINE_NBYTES - (size_t)n, ", %s at most", format_bytes(most).text);
 }
 
 /* The process that was killed: the command itself, or else the largest process that ended at about that time. */
@@ -163,28 +153,9 @@ static void asked_say(const struct watch *watch) {
             duration_of(watch->asked_us - watch->begin_us).text);
 }
 
-/* The process that came near to its RLIMIT_AS. Python then ends with MemoryError, and nothing is killed. */
-static const struct process *process_limited(const struct watch *watch) {
-    for (uint32_t i = 0; i < watch->tree.n_gone; i++) {
-        const struct process *process = &watch->tree.gone[i];
-        if (process->address_limit != UINT64_MAX && process->address_bytes > process->address_limit / 8 * 7)
-            return process;
-    }
-    return NULL;
-}
-
-static void limit_say(const struct process *process) {
-    row("Host limit",
-        "%s (process %" PRId32 ") had %s of address space of the %s that ulimit -v (RLIMIT_AS) allows",
-        process->name, process->pid, format_bytes(process->address_bytes).text,
-        format_bytes(process->address_limit).text);
-}
-
 static void signal_say(const struct watch *watch) {
     int number = WTERMSIG(watch->status);
-    if (number == SIGXCPU)
-        row("Time limit", "of processor time (ulimit -t, RLIMIT_CPU); not memory");
-    else if (number == SIGKILL && time_is_up())
+    if (number == SIGKILL && time_is_up())
         row("Time limit", "of the Slurm job: it was over when the command was killed; not memory");
     else if (number == SIGKILL)
         row("Killed",
@@ -196,7 +167,6 @@ static void signal_say(const struct watch *watch) {
 
 static void why_say(const struct watch *watch) {
     int code = watch_exit_code(watch);
-    const struct process *limited = process_limited(watch);
     bool signaled = WIFSIGNALED(watch->status);
     char how[80];
     snprintf(how, sizeof how, signaled ? "was ended by signal %d (%s)" : "ended with code %d",
@@ -212,8 +182,6 @@ static void why_say(const struct watch *watch) {
         asked_say(watch);
     else if (signaled)
         signal_say(watch);
-    else if (code != 0 && limited != NULL)
-        limit_say(limited);
     else if (code == 128 + SIGKILL)
         row("Killed", "a process below it, by SIGKILL: nothing counted a kill for memory");
 }
@@ -294,31 +262,52 @@ static void host_say(const struct watch *watch) {
     if (cgroup->found)
         snprintf(group, sizeof group, "; its cgroup %s of %s", format_bytes(cgroup->peak_bytes).text,
                  cgroup->limit_bytes != UINT64_MAX ? format_bytes(cgroup->limit_bytes).text : "no limit");
-    /* A process may live between two looks. The count of a short one has what we held when we forked. */
+    /* A process may live between two samples. The count of a short one has what we held when we forked. */
     if (watch->command_most_bytes > watch->tree.most_bytes &&
         watch->command_most_bytes > watch->own_most_bytes)
-        row("Host peak", "at least %s, of one process by the kernel's count, which was not seen so large%s",
+        row("Host peak",
+            "%s in one process, by the kernel's count (it was gone before a sample could see it)%s",
             format_bytes(watch->command_most_bytes).text, group);
     else
-        row("Host peak", "%s, the largest of it %s (process %" PRId32 ") with %s%s",
+        row("Host peak", "%s, most of it in %s (process %" PRId32 "): %s%s",
             format_bytes(watch->tree.most_bytes).text, watch->tree.largest.name, watch->tree.largest.pid,
             format_bytes(watch->tree.largest.bytes).text, group);
 }
 
-static void devices_say(const struct devices *devices) {
-    if (devices != NULL && devices->why_not[0] != '\0')
-        row("Device levels", "not watched: %s", devices->why_not);
-    for (uint32_t i = 0; devices != NULL && i < devices->n; i++)
-        if (devices->total_bytes[i] != 0)
-            row(i == 0 ? "Device levels" : "", "GPU %" PRIu32 ": %s of %s at most, of all processes", i,
-                format_bytes(devices->most_bytes[i]).text, format_bytes(devices->total_bytes[i]).text);
-}
+/* A device's memory when least of it was free, as a recorder saw it. */
+struct level {
+    int64_t gpu;
+    uint64_t used, total, reserved; /* reserved: by the allocator of the process that looked */
+};
 
 struct recorded {
     uint32_t n_processes, n_elsewhere, n_dumps;
     uint64_t us, nbytes;
     char why_not[300];
+    struct level level; /* of the fullest device; total 0: none was noted */
 };
+
+static void level_add(struct level *fullest, const cJSON *noted) {
+    const cJSON *item;
+    cJSON_ArrayForEach(item, noted) {
+        struct level level = {json_file_number(item, "gpu", 0), (uint64_t)json_file_number(item, "used", 0),
+                              (uint64_t)json_file_number(item, "total", 0),
+                              (uint64_t)json_file_number(item, "reserved", 0)};
+        if (level.used > fullest->used)
+            *fullest = level;
+    }
+}
+
+static void level_say(const struct level *level) {
+    uint64_t others = level->used > level->reserved ? level->used - level->reserved : 0;
+    if (level->total != 0)
+        row("Device level",
+            "GPU %" PRId64
+            ": %s of %s in use at most; %s of it outside of PyTorch's allocator in the process "
+            "that looked: other processes, CUDA's own",
+            level->gpu, format_bytes(level->used).text, format_bytes(level->total).text,
+            format_bytes(others).text);
+}
 
 static void recorded_add(struct recorded *recorded, const char *path) {
     cJSON *said = json_file_read(path, 1 << 20, NULL);
@@ -333,6 +322,7 @@ static void recorded_add(struct recorded *recorded, const char *path) {
     recorded->n_dumps += (uint32_t)json_file_number(said, "dumps", 0);
     recorded->us += (uint64_t)json_file_number(said, "microseconds", 0);
     recorded->nbytes += (uint64_t)json_file_number(said, "dumped_bytes", 0);
+    level_add(&recorded->level, json_member(said, "levels"));
     cJSON_Delete(said);
 }
 
@@ -350,8 +340,9 @@ static void recorded_say(const struct folder *folder) {
     }
     if (directory != NULL)
         closedir(directory);
+    level_say(&recorded.level);
     if (recorded.n_processes != 0)
-        row("Recorded", "%" PRIu32 " process%s, %" PRIu32 " dump%s of %s, which took %s",
+        row("Recorded", "%" PRIu32 " process%s; %" PRIu32 " dump%s of %s, which stopped the program for %s",
             recorded.n_processes, recorded.n_processes == 1 ? "" : "es", recorded.n_dumps,
             recorded.n_dumps == 1 ? "" : "s", format_bytes(recorded.nbytes).text,
             format_duration((int64_t)recorded.us).text);
@@ -372,7 +363,6 @@ void ending_print(const struct watch *watch, bool has_pages, bool others_go_on) 
         summary_say(folder);
     if (watch->tree.most_bytes != 0 || watch->command_most_bytes > watch->own_most_bytes)
         host_say(watch);
-    devices_say(watch->devices);
     recorded_say(folder);
     if (folder->n_earlier != 0 && has_pages)
         row("Earlier dumps",

@@ -1,11 +1,13 @@
 #include "cli/run/folder.h"
 
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@ static bool fail(const char *path, const char *what) {
 
 static bool folder_choose(char name[FOLDER_PATH]) {
     snprintf(name, FOLDER_PATH, "strata-run");
-    for (int i = 2; mkdir(name, 0777) != 0; i++) {
+    for (int i = 2; mkdir(name, 0700) != 0; i++) {
         if (errno != EEXIST || i > LOGS_MOST)
             return fail(name, "cannot make the directory");
         snprintf(name, FOLDER_PATH, "strata-run-%d", i);
@@ -36,24 +38,62 @@ static bool folder_choose(char name[FOLDER_PATH]) {
     return true;
 }
 
-/* Writes the recorder under another name and renames it, because another run may read it at the same moment. */
-static bool recorder_write(const struct folder *folder) {
-    char path[FOLDER_PATH + 64], part[FOLDER_PATH + 96];
-    snprintf(path, sizeof path, "%s/.run/python", folder->path);
-    if (!output_directories_make(path))
-        return false;
-    snprintf(path, sizeof path, "%s/.run/python/sitecustomize.py", folder->path);
-    snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid());
-    FILE *file = fopen(part, "we");
-    if (file == NULL)
-        return fail(part, "cannot write");
-    size_t n = fwrite(asset_recorder_py, 1, asset_recorder_py_nbytes, file);
-    if (fclose(file) != 0 || n != asset_recorder_py_nbytes || rename(part, path) != 0) {
-        fail(path, "cannot write");
-        unlink(part);
-        return false;
+/* Is the folder nobody else's? A group of one's own (as useradd makes it: its number is the user's) is no one else. */
+static bool is_own(const char *path) {
+    struct stat status;
+    if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+        return fail(path, "cannot use the folder");
+    bool others_write = (status.st_mode & S_IWOTH) != 0 ||
+                        ((status.st_mode & S_IWGRP) != 0 && status.st_gid != (gid_t)status.st_uid);
+    if (status.st_uid == geteuid() && !others_write)
+        return true;
+    terminal_error(
+        path, "cannot use the folder: %s, so that Python code in it may be another's; choose another --out",
+        status.st_uid != geteuid() ? "it belongs to another user" : "others can write to it (chmod go-w)");
+    return false;
+}
+
+/* Makes the last folder of the path for its owner alone, and the missing ones above it as they usually are. `made`: it
+ * was not there before. False: printed. */
+static bool folder_make(char *path, bool *made) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        path[--length] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL && slash != path) {
+        *slash = '\0';
+        bool above = output_directories_make(path);
+        *slash = '/';
+        if (!above)
+            return false;
     }
-    return true;
+    *made = mkdir(path, 0700) == 0;
+    return *made || errno == EEXIST || fail(path, "cannot make the directory");
+}
+
+/* Writes the recorder into a folder that nobody has prepared, because Python imports whatever lies beside it. */
+static bool recorder_write(struct folder *folder) {
+    char path[FOLDER_PATH + 64];
+    snprintf(folder->recorder, sizeof folder->recorder, "%s/.run/python-XXXXXX", folder->path);
+    if (mkdtemp(folder->recorder) == NULL)
+        return fail(folder->recorder, "cannot make the directory");
+    snprintf(path, sizeof path, "%s/sitecustomize.py", folder->recorder);
+    FILE *file = fopen(path, "wxe");
+    if (file == NULL)
+        return fail(path, "cannot write");
+    size_t n = fwrite(asset_recorder_py, 1, asset_recorder_py_nbytes, file);
+    return (fclose(file) == 0 && n == asset_recorder_py_nbytes) || fail(path, "cannot write");
+}
+
+static int entry_remove(const char *path, const struct stat *status, int kind, struct FTW *at) {
+    (void)status;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+static bool tree_remove(const char *path) {
+    return nftw(path, entry_remove, 8, FTW_DEPTH | FTW_PHYS) == 0;
 }
 
 static void log_open(struct folder *folder) {
@@ -61,7 +101,7 @@ static void log_open(struct folder *folder) {
     snprintf(folder->log_name, sizeof folder->log_name, "host.log");
     for (int i = 2; i < LOGS_MOST; i++) {
         snprintf(path, sizeof path, "%s/%s", folder->path, folder->log_name);
-        folder->log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        folder->log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (folder->log < 0 || flock(folder->log, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
             break;
         close(folder->log);
@@ -71,34 +111,51 @@ static void log_open(struct folder *folder) {
         fail(path, "cannot write; the host is still watched");
 }
 
-static bool mark_make(struct folder *folder) {
-    char host[256] = "";
+/* Makes the folder for what runs leave, and this run's mark in it. */
+static bool runs_make(struct folder *folder) {
+    char path[FOLDER_PATH + 8], host[256] = "";
+    snprintf(path, sizeof path, "%s/.run", folder->path);
+    if (mkdir(path, 0700) != 0 &&
+        (errno != EEXIST ? !fail(path, "cannot make the directory") : !is_own(path)))
+        return false;
     gethostname(host, sizeof host - 1);
-    snprintf(folder->mark, sizeof folder->mark, "%s/.run/run-%s-%ld", folder->path, host, (long)getpid());
-    int fd = open(folder->mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    snprintf(folder->mark, sizeof folder->mark, "%s/run-%s-%ld", path, host, (long)getpid());
+    int fd = open(folder->mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return fail(folder->mark, "cannot write");
     close(fd);
     return true;
 }
 
-/* Does the run of a mark "run-HOST-PID" live? On this machine its process tells, on another the time since it was
- * touched. */
-static bool mark_lives(const char *folder, const char *name) {
-    char path[FOLDER_PATH + 400], host[256] = "";
+/* Does another run with this mark "run-HOST-PID" live? On this machine its process tells, on another the time since it
+ * was touched. */
+static bool run_lives(const struct folder *folder, const char *path) {
+    char host[256] = "";
     struct stat status;
-    const char *pid = strrchr(name, '-');
+    const char *name = strrchr(path, '/') + 1, *pid = strrchr(name, '-');
+    if (strcmp(path, folder->mark) == 0)
+        return false;
     gethostname(host, sizeof host - 1);
     if (pid > name + 4 && strlen(host) == (size_t)(pid - name - 4) &&
         strncmp(host, name + 4, strlen(host)) == 0)
         return kill((pid_t)strtol(pid + 1, NULL, 10), 0) == 0 || errno == EPERM;
-    snprintf(path, sizeof path, "%s/.run/%s", folder, name);
     return stat(path, &status) == 0 && time(NULL) - status.st_mtime < STALE_S;
+}
+
+static bool is_dump(const struct folder *folder, const char *path) {
+    const char *end = strrchr(path, '.');
+    (void)folder;
+    return end != NULL && strcmp(end, ".pickle") == 0;
+}
+
+static bool tree_drop(const struct folder *folder, const char *path) {
+    (void)folder;
+    return tree_remove(path);
 }
 
 /* Calls `each` for every entry of the folder's subfolder `of` that begins with `prefix`; returns the sum of its answers. */
 static uint32_t entries_count(const struct folder *folder, const char *of, const char *prefix,
-                              bool (*each)(const char *path, const char *folder, const char *name)) {
+                              bool (*each)(const struct folder *folder, const char *path)) {
     char path[FOLDER_PATH + 8], entry_path[FOLDER_PATH + 400];
     uint32_t n = 0;
     snprintf(path, sizeof path, "%s/%s", folder->path, of);
@@ -106,36 +163,19 @@ static uint32_t entries_count(const struct folder *folder, const char *of, const
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
         snprintf(entry_path, sizeof entry_path, "%s/%s", path, entry->d_name);
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
-            n += each(entry_path, folder->path, entry->d_name);
+            n += each(folder, entry_path);
     }
     if (directory != NULL)
         closedir(directory);
     return n;
 }
 
-static bool run_lives(const char *path, const char *folder, const char *name) {
-    (void)path;
-    return mark_lives(folder, name);
-}
-
-static bool is_dump(const char *path, const char *folder, const char *name) {
-    const char *end = strrchr(name, '.');
-    (void)path;
-    (void)folder;
-    return end != NULL && strcmp(end, ".pickle") == 0;
-}
-
-static bool note_drop(const char *path, const char *folder, const char *name) {
-    (void)folder;
-    (void)name;
-    return unlink(path) == 0;
-}
-
 /* What runs before us left, if none goes on: their notes are not about our processes. */
 static void earlier_note(struct folder *folder) {
     if (entries_count(folder, ".run", "run-", run_lives) != 0)
         return;
-    (void)entries_count(folder, ".run", "process-", note_drop);
+    (void)entries_count(folder, ".run", "process-", tree_drop);
+    (void)entries_count(folder, ".run", "python", tree_drop);
     folder->n_earlier = entries_count(folder, ".", "rank", is_dump);
 }
 
@@ -144,9 +184,10 @@ bool folder_begin(struct folder *folder, const char *named) {
     *folder = (struct folder){.log = -1};
     if (named == NULL && !folder_choose(name))
         return false;
+    bool made = named == NULL;
     if (named != NULL) {
         snprintf(name, sizeof name, "%s", named);
-        if (!output_directories_make(name))
+        if (!folder_make(name, &made))
             return false;
     }
     char *real = realpath(name, NULL);
@@ -157,10 +198,10 @@ bool folder_begin(struct folder *folder, const char *named) {
     snprintf(folder->path, sizeof folder->path, "%s", real);
     free(real);
     folder->shown = named != NULL ? named : strrchr(folder->path, '/') + 1;
-    if (!recorder_write(folder))
+    if ((!made && !is_own(folder->path)) || !runs_make(folder))
         return false;
     earlier_note(folder);
-    if (!mark_make(folder))
+    if (!recorder_write(folder))
         return false;
     log_open(folder);
     return true;
@@ -170,8 +211,10 @@ void folder_touch(const struct folder *folder) {
     utimensat(AT_FDCWD, folder->mark, NULL, 0);
 }
 
-bool folder_end(struct folder *folder) {
+bool folder_end(struct folder *folder, bool goes_on) {
     unlink(folder->mark);
+    if (!goes_on)
+        (void)tree_remove(folder->recorder);
     if (folder->log >= 0)
         close(folder->log);
     folder->log = -1;

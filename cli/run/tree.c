@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -30,7 +29,7 @@ static bool file_read(const char *path, char *text, size_t capacity) {
 }
 
 /* Indexes of the words behind the name, from 1. */
-enum { FIELD_PARENT = 2, FIELD_FLAGS = 7, FIELD_ADDRESS = 21, FIELD_PAGES = 22, FLAG_EXITING = 4 };
+enum { FIELD_PARENT = 2, FIELD_FLAGS = 7, FIELD_PAGES = 22, FLAG_EXITING = 4 };
 
 /* Reads the word `field` as a number; 0: there is none. */
 static uint64_t field_read(const char *text, unsigned field) {
@@ -55,13 +54,11 @@ static bool stat_read(struct process *process) {
     snprintf(process->name, sizeof process->name, "%.*s", (int)(end - name - 1), name + 1);
     char state = end[1] != '\0' ? end[2] : 'Z';
     process->parent = (int32_t)field_read(end + 1, FIELD_PARENT);
-    uint64_t address_bytes = field_read(end + 1, FIELD_ADDRESS),
-             resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t resident_bytes = field_read(end + 1, FIELD_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     bool exits = state == 'Z' || (field_read(end + 1, FIELD_FLAGS) & FLAG_EXITING) != 0;
     if (exits ||
         (resident_bytes == 0 && process->resident_bytes != 0)) /* it exits: keeps the sizes seen before */
         return false;
-    process->address_bytes = address_bytes > process->address_bytes ? address_bytes : process->address_bytes;
     process->resident_bytes = resident_bytes;
     return true;
 }
@@ -74,47 +71,6 @@ static void share_read(struct process *process) {
         return;
     process->share_bytes = strtoull(line + strlen("\nPss:"), NULL, 10) << 10;
     process->share_resident = process->resident_bytes;
-}
-
-static void address_limit_read(struct process *process) {
-    struct rlimit limit;
-    process->address_limit = UINT64_MAX;
-    if (prlimit(process->pid, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        process->address_limit = limit.rlim_cur;
-}
-
-/* ---- growth ---- */
-
-static void growth_add(struct growth *growth, int64_t us, uint64_t bytes) {
-    if (growth->n != 0 && ++growth->skipped < growth->stride)
-        return;
-    growth->skipped = 0;
-    if (growth->n == GROWTH_POINTS) {
-        for (uint32_t i = 0; i < GROWTH_POINTS / 2; i++) {
-            growth->us[i] = growth->us[2 * i];
-            growth->bytes[i] = growth->bytes[2 * i];
-        }
-        growth->n = GROWTH_POINTS / 2;
-        growth->stride *= 2;
-    }
-    growth->us[growth->n] = us;
-    growth->bytes[growth->n++] = bytes;
-}
-
-bool process_rise(const struct process *process, int64_t *since_us, uint64_t *from_bytes) {
-    const struct growth *growth = process->growth;
-    uint64_t after = process->bytes,
-             slack = process->bytes / 50; /* 2 %: a rise may pause and fall a little */
-    if (growth == NULL || growth->n == 0)
-        return false;
-    uint32_t at = growth->n - 1;
-    while (at > 0 && growth->bytes[at - 1] <= growth->bytes[at] + slack)
-        at--;
-    while (at + 1 < growth->n && growth->bytes[at + 1] <= growth->bytes[at] + slack) /* the level before it */
-        at++;
-    *since_us = growth->us[at];
-    *from_bytes = growth->bytes[at];
-    return after > *from_bytes && after - *from_bytes > slack;
 }
 
 /* ---- the table ---- */
@@ -156,7 +112,7 @@ static void processes_list(struct tree *tree) {
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
-        if (*end != '\0' || pid <= 0 || pid > INT32_MAX || pid == tree->self || pid == tree->helper)
+        if (*end != '\0' || pid <= 0 || pid > INT32_MAX || pid == tree->self)
             continue;
         struct process *known = process_find(tree, n_known, (int32_t)pid);
         if (known != NULL)
@@ -172,13 +128,6 @@ static void processes_list(struct tree *tree) {
         qsort(tree->processes, tree->n, sizeof *tree->processes, process_compare);
 }
 
-static void process_join(struct process *process) {
-    process->ours = true;
-    process->growth = calloc(1, sizeof *process->growth);
-    if (process->growth != NULL)
-        process->growth->stride = 1;
-}
-
 /* Finds our processes: our children and their children, in whatever order their ids came. */
 static void ours_find(struct tree *tree) {
     for (bool more = true; more;) {
@@ -188,15 +137,15 @@ static void ours_find(struct tree *tree) {
             if (process->ours || !process->seen)
                 continue;
             if (process->parent == tree->self || tree_has(tree, process->parent)) {
-                process_join(process);
+                process->ours = true;
                 more = true;
             }
         }
     }
 }
 
-/* Adds a process to those that are gone, and takes its growth over. */
-static void gone_add(struct tree *tree, struct process *process) {
+/* Adds a process to those that are gone; only the largest are kept. */
+static void gone_add(struct tree *tree, const struct process *process) {
     struct process *place = &tree->gone[0];
     if (tree->n_gone < TREE_GONE)
         place = &tree->gone[tree->n_gone++];
@@ -204,12 +153,8 @@ static void gone_add(struct tree *tree, struct process *process) {
         for (uint32_t i = 1; i < TREE_GONE; i++)
             if (tree->gone[i].bytes < place->bytes)
                 place = &tree->gone[i];
-    if (place->bytes <= process->bytes) {
-        free(place->growth);
+    if (place->bytes <= process->bytes)
         *place = *process;
-    } else
-        free(process->growth);
-    process->growth = NULL;
 }
 
 static void gone_drop(struct tree *tree) {
@@ -232,8 +177,6 @@ static void process_measure(struct process *process, int64_t now_us) {
                                                        : 0;
     process->most_bytes = process->bytes > process->most_bytes ? process->bytes : process->most_bytes;
     process->seen_us = now_us;
-    if (process->growth != NULL)
-        growth_add(process->growth, now_us, process->bytes);
 }
 
 /* Reads the shares of a few processes at a time, in turn. */
@@ -262,7 +205,6 @@ static void ours_sum(struct tree *tree, int64_t now_us) {
     if (tree->bytes > tree->most_bytes && largest != NULL) {
         tree->most_bytes = tree->bytes;
         tree->largest = *largest;
-        tree->largest.growth = NULL;
     }
 }
 
@@ -271,10 +213,8 @@ void tree_scan(struct tree *tree, int64_t now_us) {
     ours_find(tree);
     for (uint32_t i = 0; i < tree->n; i++) {
         struct process *process = &tree->processes[i];
-        if (!process->ours || !process->seen)
-            continue;
-        process->seen = stat_read(process);
-        address_limit_read(process);
+        if (process->ours && process->seen)
+            process->seen = stat_read(process);
     }
     gone_drop(tree);
     shares_read(tree);
@@ -290,9 +230,5 @@ const struct process *tree_gone_largest(const struct tree *tree, int64_t since_u
 }
 
 void tree_release(struct tree *tree) {
-    for (uint32_t i = 0; i < tree->n; i++)
-        free(tree->processes[i].growth);
-    for (uint32_t i = 0; i < tree->n_gone; i++)
-        free(tree->gone[i].growth);
     free(tree->processes);
 }

@@ -4,14 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GROWTH_POINTS = 64, TREE_GONE = 16, PROCESS_NAME = 20 };
-
-/* A size over time: at most GROWTH_POINTS points, evenly spaced. When they are full, every other point is dropped. */
-struct growth {
-    int64_t us[GROWTH_POINTS];
-    uint64_t bytes[GROWTH_POINTS];
-    uint32_t n, stride, skipped; /* every `stride`-th sample becomes a point */
-};
+enum { TREE_GONE = 16, PROCESS_NAME = 20 };
 
 struct process {
     int32_t pid, parent;
@@ -23,22 +16,19 @@ struct process {
     /* the share where it can be read, adjusted by what became resident since; else what is resident */
     uint64_t bytes;
     uint64_t most_bytes;
-    /* address space at most so far, and RLIMIT_AS; UINT64_MAX: no limit */
-    uint64_t address_bytes, address_limit;
     int64_t seen_us;
-    struct growth *growth; /* ours only */
 };
 
 /* Starts as {.self = our own process id}. */
 struct tree {
-    int32_t self, helper; /* neither is counted; `helper`: a child of ours, 0: none */
+    int32_t self; /* not counted */
     /* by rising pid; those that are not ours are kept, so that each is read only once */
     struct process *processes;
     uint32_t n, capacity, n_scans;
     uint64_t bytes, most_bytes; /* of ours */
     uint32_t n_ours;
-    struct process largest;         /* when most_bytes was reached; without growth */
-    struct process gone[TREE_GONE]; /* the largest of those that ended; with growth */
+    struct process largest;         /* when most_bytes was reached */
+    struct process gone[TREE_GONE]; /* the largest of those that ended */
     uint32_t n_gone;
     uint32_t next_share; /* index of the process whose proportional share is read next */
 };
@@ -52,8 +42,5 @@ bool tree_has(const struct tree *tree, int32_t pid);
 
 /* The largest process that ended at or after `since_us`. NULL: none. */
 const struct process *tree_gone_largest(const struct tree *tree, int64_t since_us);
-
-/* Finds when the process began to rise to its last size, and from which size. False: it did not rise. */
-bool process_rise(const struct process *process, int64_t *since_us, uint64_t *from_bytes);
 
 void tree_release(struct tree *tree);

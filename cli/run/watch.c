@@ -1,6 +1,7 @@
 #include "cli/run/watch.h"
 
 #include "cli/clock.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 
@@ -19,10 +20,6 @@
 #include <unistd.h>
 
 enum { TOUCH_US = 10 * 1000 * 1000 };
-
-/* Signals that are passed on to the command. */
-static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
-enum { N_PASSED_ON = sizeof passed_on / sizeof passed_on[0] };
 
 /* ---- the log of the host ---- */
 
@@ -56,28 +53,35 @@ static void sample(struct watch *watch) {
 
 /* ---- the command ---- */
 
+static void variable_set(const char *name, uint32_t value) {
+    char number[16];
+    snprintf(number, sizeof number, "%" PRIu32, value);
+    setenv(name, number, 1);
+}
+
 static void environment_set(const struct watch *watch) {
     const struct settings *settings = watch->settings;
-    char path[2 * FOLDER_PATH], number[32], host[256] = "";
+    const struct folder *folder = watch->folder;
+    char host[256] = "";
     const char *before = getenv("PYTHONPATH");
-    int n = snprintf(path, sizeof path, "%s/.run/python%s%s", watch->folder->path,
-                     before != NULL && before[0] != '\0' ? ":" : "", before != NULL ? before : "");
-    if (n < (int)sizeof path)
-        setenv("PYTHONPATH", path, 1);
-    setenv("STRATA_RUN_DIR", watch->folder->path, 1);
-    snprintf(path, sizeof path, "%s/%s", watch->folder->path, watch->folder->log_name);
-    setenv("STRATA_RUN_LOG", path, 1);
+    before = before != NULL ? before : "";
     gethostname(host, sizeof host - 1);
-    snprintf(path, sizeof path, "%s:%" PRId32, host, watch->tree.self);
-    setenv("STRATA_RUN_PID", path, 1);
-    setenv("STRATA_RUN_STACKS", settings->python_stacks ? "python" : "all", 1);
-    snprintf(number, sizeof number, "%" PRIu32, settings->n_steps);
-    setenv("STRATA_RUN_STEPS", number, 1);
-    snprintf(number, sizeof number, "%" PRIu32, settings->max_entries);
-    setenv("STRATA_RUN_MAX_ENTRIES", number, 1);
-    snprintf(number, sizeof number, "%" PRIu32, settings->keep);
-    setenv("STRATA_RUN_KEEP", number, 1);
-    setenv("STRATA_RUN_STOP", settings->stops ? "1" : "0", 1);
+    char *path = memory_text("%s%s%s", folder->recorder, before[0] != '\0' ? ":" : "", before);
+    char *log = memory_text("%s/%s", folder->path, folder->log_name);
+    char *pid = memory_text("%s:%" PRId32, host, watch->tree.self);
+    setenv("PYTHONPATH", path, 1);
+    setenv("STRATA_RUN_DIR", folder->path, 1);
+    setenv("STRATA_RUN_LOG", log, 1);
+    setenv("STRATA_RUN_PID", pid, 1);
+    setenv("STRATA_RUN_STACKS", settings->all_stacks ? "all" : "python", 1);
+    variable_set("STRATA_RUN_STEPS", settings->n_steps);
+    variable_set("STRATA_RUN_MAX_ENTRIES", settings->max_entries);
+    variable_set("STRATA_RUN_KEEP", settings->keep);
+    variable_set("STRATA_RUN_STOP", settings->stops);
+    variable_set("STRATA_RUN_EVERY_MS", (uint32_t)(settings->every_us / 1000));
+    free(path);
+    free(log);
+    free(pid);
 }
 
 /* Runs the command in the child. The pipe tells the parent why that failed, and closes when the command runs. */
@@ -85,7 +89,7 @@ __attribute__((noreturn)) static void command_exec(const struct watch *watch, co
                                                    int pipe_end) {
     if (watch->own_group)
         setpgid(0, 0);
-    output_restore_signals();
+    output_restore_process();
     environment_set(watch);
     pthread_sigmask(SIG_SETMASK, mask, NULL);
     execvp(watch->settings->inputs[0], watch->settings->inputs);
@@ -95,12 +99,20 @@ __attribute__((noreturn)) static void command_exec(const struct watch *watch, co
     _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
-/* Starts the command. On a terminal it stays in our process group: it may read from the terminal, and Ctrl-C reaches it
- * from there, as it does without us. Elsewhere it leads a group of its own, so that a signal to our group reaches it
- * once, through us. */
+/* Is there a terminal that controls this process? Standard input does not tell: getpass, ssh and sudo open /dev/tty. */
+static bool has_terminal(void) {
+    int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Starts the command. On a terminal it stays in our process group: it may use the terminal, and Ctrl-C reaches it from
+ * there, as it does without us. Elsewhere it leads a group of its own, so that a signal to our group reaches it once,
+ * through us. */
 static int command_start(struct watch *watch, const sigset_t *mask) {
     int ends[2], error = 0;
-    watch->own_group = isatty(STDIN_FILENO) == 0;
+    watch->own_group = !has_terminal();
     if (strchr(watch->folder->path, ':') != NULL)
         terminal_error(watch->folder->shown,
                        "nothing is recorded: a path with a colon cannot be in PYTHONPATH");
@@ -190,23 +202,40 @@ static void asked_note(struct watch *watch, const siginfo_t *info) {
         fclose(file);
 }
 
-/* Passes a signal on. One from the terminal (SI_KERNEL) has reached the command already, if that shares our group. */
-static void interrupted(struct watch *watch, const siginfo_t *info) {
-    if (++watch->n_interrupts > 1)
-        tree_kill(watch);
-    else if (watch->own_group || info->si_code != SI_KERNEL)
-        group_signal(watch, SIGINT);
+/* Signals that are passed on to the command: all that would end or stop us, but those of our own faults, and those that
+ * only the kernel sends for what we do (a closed pipe, a file too large, use of the terminal). */
+static const int not_passed_on[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,  SIGTRAP,
+                                    SIGSYS,  SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH};
+
+static size_t passed_on_list(int list[_NSIG]) {
+    size_t n = 0;
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        bool passed = number <= SIGSYS || number >= SIGRTMIN; /* those between belong to the C library */
+        for (size_t i = 0; i < sizeof not_passed_on / sizeof *not_passed_on; i++)
+            passed = passed && not_passed_on[i] != number;
+        if (passed)
+            list[n++] = number;
+    }
+    return n;
+}
+
+/* Has the signal reached the command without us? One of the terminal's has, if the command shares our group. A limit of
+ * processor time is each process's own. */
+static bool has_reached(const struct watch *watch, const siginfo_t *info) {
+    int number = info->si_signo;
+    bool of_terminal = number == SIGINT || number == SIGQUIT || number == SIGTSTP || number == SIGHUP;
+    return info->si_code == SI_KERNEL && (number == SIGXCPU || (!watch->own_group && of_terminal));
 }
 
 static void signal_take(struct watch *watch, const siginfo_t *info) {
     int number = info->si_signo;
     if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT)
         asked_note(watch, info);
-    if (number == SIGINT)
-        interrupted(watch, info);
+    if (number == SIGINT && ++watch->n_interrupts > 1)
+        tree_kill(watch);
     else if (number == SIGUSR2)
         recorders_signal(watch);
-    else if (number != SIGCHLD && (watch->own_group || info->si_code != SI_KERNEL))
+    else if (number != SIGCHLD && !has_reached(watch, info))
         group_signal(watch, number);
     if (number == SIGTSTP)
         raise(SIGSTOP);
@@ -238,17 +267,16 @@ static void watch_until_end(struct watch *watch, const sigset_t *waited) {
 
 int watch_run(struct watch *watch) {
     sigset_t waited, before;
+    int signals[_NSIG];
     watch->tree = (struct tree){.self = (int32_t)getpid()};
     cgroup_init(&watch->cgroup);
     watch->begin_us = clock_us();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    output_wait_for_signals(passed_on, N_PASSED_ON, &waited, &before);
+    output_wait_for_signals(signals, passed_on_list(signals), &waited, &before);
     int code = command_start(watch, &before);
     if (code == 0) {
-        watch->devices = devices_begin(&watch->tree.helper, watch->folder, watch->settings->every_us);
         watch_until_end(watch, &waited);
         sample(watch);
-        devices_end(watch->devices, watch->tree.helper);
     }
     watch->end_us = clock_us();
     pthread_sigmask(SIG_SETMASK, &before, NULL);

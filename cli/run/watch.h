@@ -3,7 +3,6 @@
 
 #include "cli/options.h"
 #include "cli/run/cgroup.h"
-#include "cli/run/devices.h"
 #include "cli/run/folder.h"
 #include "cli/run/tree.h"
 
@@ -17,7 +16,6 @@ struct watch {
     struct folder *folder;
     struct tree tree;
     struct cgroup cgroup;
-    const struct devices *devices; /* NULL: none */
     pid_t command;
     bool own_group; /* the command leads a process group; else it shares ours */
     int status;     /* as waitpid gives it, once the command has ended */

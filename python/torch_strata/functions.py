@@ -40,7 +40,7 @@ class record(object):
     first use of a device in it, and stops after it, unless it was on before. It never raises an exception of its own.
     """
 
-    def __init__(self, path="strata-rank{rank}.pickle", max_entries=1000000, stacks="all"):
+    def __init__(self, path="strata-rank{rank}.pickle", max_entries=1000000, stacks="python"):
         self.files, self.max_entries, self.stacks = _OneFile(path), max_entries, stacks
         self.path = self.recorder = None
 
@@ -78,7 +78,7 @@ class record(object):
 
 
 @_guarded("not recorded")
-def on_oom(path="oom-rank{rank}.pickle", max_entries=1000000, stacks="all"):
+def on_oom(path="oom-rank{rank}.pickle", max_entries=1000000, stacks="python"):
     """Records from now on. Whenever memory runs out, dumps to `path`, over the dump before; "{rank}" becomes the rank."""
     recorder = _functions_recorder()
     recorder.files, recorder.max_entries, recorder.stacks = _OneFile(path), max_entries, stacks

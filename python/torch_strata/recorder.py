@@ -107,7 +107,8 @@ def _history_arguments(function, version, max_entries, stacks):
 
 
 class _Files(object):
-    """The dumps of one process in a folder: named by rank and reason, never overwritten, at most `keep` of them."""
+    """The dumps of one process in a folder: named by rank and reason, never overwritten, at most `keep` of them.
+    Only the owner can read them, because they hold paths and names."""
 
     def __init__(self, folder, keep):
         self.folder, self.keep, self.written = folder, keep, []
@@ -123,7 +124,7 @@ class _Files(object):
             if os.path.exists(path):
                 continue
             try:
-                os.close(os.open(path + ".part", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                os.close(os.open(path + ".part", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 return path
             except FileExistsError:  # another process of this rank writes it, or was killed while writing it
                 continue
@@ -161,6 +162,12 @@ def _log(text):
             os.close(log)
 
 
+def _number_on_host(index):
+    """The number that the host gives to the CUDA device `index` of this process."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return int(visible[index]) if index < len(visible) and visible[index].strip().isdigit() else index
+
+
 def _remove(path):
     try:
         os.remove(path)
@@ -183,6 +190,19 @@ class _Backend(object):
 
     def memory(self):
         return sys.modules.get(self.name + ".memory") or getattr(self.module(), "memory", None)
+
+    def levels(self):
+        """(index, free, total, reserved by our allocator) of each device that this process holds memory of. Nothing is asked
+        while a stream is captured into a graph."""
+        module = self.module()
+        ask, captures = getattr(module, "mem_get_info", None), getattr(module, "is_current_stream_capturing", None)
+        if ask is None or (captures is not None and captures()):
+            return
+        for index in range(module.device_count()):
+            reserved = module.memory_reserved(index)
+            if reserved:
+                free, total = ask(index)
+                yield index, free, total, reserved
 
     def is_initialized(self):
         module = self.module()
@@ -234,9 +254,10 @@ _BACKENDS = (
 class _Recorder(object):
     """Records this process. Any thread may dump; `lock` admits one at a time, and no dump begins within a dump."""
 
-    def __init__(self, files, max_entries=1000000, stacks="all"):
+    def __init__(self, files, max_entries=1000000, stacks="python"):
         self.files, self.max_entries, self.stacks = files, max_entries, stacks  # files None: do not dump
         self.status, self.n_steps, self.stops, self.to_the_end = None, 0, False, False
+        self.every_s = 1.0  # between two looks at the devices
         self.is_hooked = False
         self.seen = weakref.WeakKeyDictionary()  # optimizer: number of its steps
         self.forget()
@@ -249,6 +270,7 @@ class _Recorder(object):
         self.backends, self.started, self.observed = [], [], []
         self.steps_done = self.ended = False
         self.most_steps, self.n_dumps, self.dumped_nbytes, self.seconds = 0, 0, 0, 0.0
+        self.levels, self.next_look = {}, 0.0  # number of a device: its note when least was free
         self.why_not = None  # the reason, once printed, why nothing can be recorded
         self.seen.clear()
         if self.files is not None:
@@ -323,10 +345,10 @@ class _Recorder(object):
         if not self.is_hooked:
             self.is_hooked = True
             register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
-            if self.n_steps and register is None:
-                _say("torch has no hook behind optimizer steps: no dump after {} steps".format(self.n_steps))
-            elif self.n_steps:
+            if register is not None:
                 register(_guarded("steps are not counted")(self.step))
+            elif self.n_steps:
+                _say("torch has no hook behind optimizer steps: no dump after {} steps".format(self.n_steps))
             atexit.register(self.end)
             _exit_hook(self)
         if _signal_pipe.open_for(self.pid):
@@ -336,7 +358,11 @@ class _Recorder(object):
 
     def step(self, optimizer, *_args, **_kwargs):
         """Counts the steps of each optimizer apart, since some programs have an optimizer for every parameter."""
-        if self.steps_done or self.pid != os.getpid():
+        if self.pid != os.getpid():
+            return
+        if time.monotonic() >= self.next_look:
+            self.look()
+        if self.steps_done or not self.n_steps:
             return
         count = self.seen.get(optimizer, 0) + 1
         self.seen[optimizer] = count
@@ -347,6 +373,21 @@ class _Recorder(object):
         self.dump("steps")
         for backend in list(self.started) if self.stops else ():
             self.stop(backend)
+
+    # -- what the devices have free --
+
+    @_guarded("the device's free memory is not noted")
+    def look(self):
+        """Notes used, total and our reserved memory of the devices, all other processes included: behind a step, at most
+        once between two samples of the host, and at each dump."""
+        self.next_look = time.monotonic() + self.every_s
+        for backend in self.backends if self.status is not None else ():
+            for index, free, total, reserved in backend.levels():
+                gpu, used = _number_on_host(index), total - free
+                if _is_watched():
+                    _log("strata-device gpu={} used={} total={} reserved={}".format(gpu, used, total, reserved))
+                if used >= self.levels.get(gpu, {"used": 0})["used"]:
+                    self.levels[gpu] = {"gpu": gpu, "used": used, "total": total, "reserved": reserved}
 
     # -- SIGUSR2 --
 
@@ -366,6 +407,7 @@ class _Recorder(object):
         if not self.lock.acquire(timeout=patience_s):
             return
         self.owner, started = threading.get_ident(), time.monotonic()
+        self.look()
         try:
             for backend in self.backends:
                 if hasattr(backend.memory(), "_dump_snapshot"):
@@ -410,7 +452,7 @@ class _Recorder(object):
         torch = sys.modules.get("torch")
         said = {"pid": self.pid, "rank": _rank(), "torch": str(getattr(torch, "__version__", "")),
                 "device": ", ".join(backend.kind for backend in self.backends), "why_not": self.why_not,
-                "watched": _is_watched(), "dumps": self.n_dumps, "dumped_bytes": self.dumped_nbytes, "steps": self.most_steps,
+                "watched": _is_watched(), "levels": list(self.levels.values()), "dumps": self.n_dumps, "dumped_bytes": self.dumped_nbytes, "steps": self.most_steps,
                 "microseconds": int(self.seconds * 1e6)}
         _note_write(self.status, said)
 
@@ -419,7 +461,7 @@ def _note_write(folder, said):
     import json
 
     path = os.path.join(folder, "process-{}-{}.json".format(os.uname()[1], os.getpid()))
-    with open(path + ".part", "w") as out:
+    with os.fdopen(os.open(path + ".part", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as out:
         json.dump(said, out)
     os.replace(path + ".part", path)
 
@@ -559,10 +601,11 @@ def _start():
     if not folder or sys.version_info < (3, 8):
         return
     recorder = _running = _Recorder(_Files(folder, _number("STRATA_RUN_KEEP", 8)),
-                                    _number("STRATA_RUN_MAX_ENTRIES", 1000000), os.environ.get("STRATA_RUN_STACKS", "all"))
+                                    _number("STRATA_RUN_MAX_ENTRIES", 1000000), os.environ.get("STRATA_RUN_STACKS", "python"))
     recorder.to_the_end = True
     recorder.status = os.path.join(folder, ".run")
     recorder.n_steps = _number("STRATA_RUN_STEPS", 5)
+    recorder.every_s = _number("STRATA_RUN_EVERY_MS", 1000) / 1000.0
     recorder.stops = os.environ.get("STRATA_RUN_STOP") == "1"
     _forget_after_fork(recorder)
     _watch(recorder)
