@@ -12,15 +12,23 @@
 #include "cli/json_file.h"
 #include "cli/memory.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The baseline of this file, by name; a baseline of one file serves for any file. */
-static const cJSON *baseline_of(const struct check_plan *plan, const struct check_file *file) {
-    const cJSON *files = json_member(plan->known, "files");
-    const cJSON *own = json_member(files, file->name);
-    return own == NULL && cJSON_GetArraySize(files) == 1 ? files->child : own;
+/* Does the path end in these components? */
+static bool path_ends(const char *path, const char *end) {
+    size_t length = strlen(path), n = strlen(end);
+    return n <= length && strcmp(path + length - n, end) == 0 && (n == length || path[length - n - 1] == '/');
+}
+
+const cJSON *baseline_of(const struct check_plan *plan, const char *path) {
+    const cJSON *files = json_member(plan->known, "files"), *item, *own = NULL;
+    cJSON_ArrayForEach(item, files) if (path_ends(path, item->string) &&
+                                        (own == NULL || strlen(item->string) > strlen(own->string))) own =
+        item;
+    if (own == NULL && cJSON_GetArraySize(files) == 1) /* it serves for any file */
+        own = files->child;
+    return cJSON_IsObject(own) ? own : NULL;
 }
 
 static bool number_read(const cJSON *item, uint64_t *number) {
@@ -36,41 +44,23 @@ bool baseline_has_filter(const struct check_plan *plan) {
                                   : filter == NULL && plan->filter == NULL;
 }
 
-bool baseline_knows(const struct check_plan *plan, const struct check_file *file) {
-    return cJSON_IsObject(baseline_of(plan, file));
-}
-
-uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name) {
-    const cJSON *sites = json_member(baseline_of(plan, file), "sites");
+uint64_t baseline_site(const struct check_file *file, const char *name) {
     uint64_t bytes = 0;
-    number_read(json_member(sites, name), &bytes);
+    number_read(json_member(json_member(file->before, "sites"), name), &bytes);
     return bytes;
 }
 
-static bool sites_sum(const cJSON *own, const char *pattern, uint64_t *bytes) {
-    const cJSON *sites = json_member(own, "sites"), *item;
-    uint64_t sum = 0, one;
-    cJSON_ArrayForEach(item, sites) if (fnmatch(pattern, item->string, 0) == 0 && number_read(item, &one))
-        sum += one;
-    *bytes = sum;
-    return cJSON_IsObject(sites);
-}
-
-bool baseline_figure(const struct check_plan *plan, const struct check_file *file, const struct rule *rule,
-                     uint64_t *bytes) {
+bool baseline_figure(const struct check_file *file, const struct rule *rule, uint64_t *bytes) {
     static const char *const names[METRICS] = {
         [METRIC_PEAK] = "peak",     [METRIC_RESERVED] = "reserved", [METRIC_END] = "end",
         [METRIC_GROWTH] = "growth", [METRIC_GAP] = "gap",           [METRIC_OOM] = "oom"};
-    const cJSON *own = baseline_of(plan, file);
-    if (rule->metric == METRIC_SITE)
-        return sites_sum(own, rule->name, bytes);
     if (rule->metric == METRIC_CATEGORY) {
-        const cJSON *categories = json_member(own, "categories");
+        const cJSON *categories = json_member(file->before, "categories");
         *bytes = 0;
         number_read(json_member(categories, rule->name), bytes);
         return cJSON_IsObject(categories);
     }
-    return names[rule->metric] != NULL && number_read(json_member(own, names[rule->metric]), bytes);
+    return names[rule->metric] != NULL && number_read(json_member(file->before, names[rule->metric]), bytes);
 }
 
 static int sites_compare(const void *a, const void *b) {
@@ -94,7 +84,7 @@ static void sites_write(struct json_writer *json, const struct check_file *file)
 }
 
 static void file_write(struct json_writer *json, const struct check_file *file) {
-    json_object(json, file->name, JSON_LINES);
+    json_object(json, file->key, JSON_LINES);
     json_u64(json, "peak", file->figures.peak);
     if (file->figures.has_reserved) {
         json_u64(json, "reserved", file->figures.reserved);
@@ -114,23 +104,61 @@ static void file_write(struct json_writer *json, const struct check_file *file) 
     json_end(json);
 }
 
-static int files_compare(const void *a, const void *b) {
-    return strcmp((*(const struct check_file *const *)a)->name, (*(const struct check_file *const *)b)->name);
+/* Orders paths by their ends, so that neighbours have the longest end in common. */
+static int ends_compare(const void *a, const void *b) {
+    const char *x = (*(const struct check_file *const *)a)->path,
+               *y = (*(const struct check_file *const *)b)->path;
+    size_t n = strlen(x), m = strlen(y);
+    while (n > 0 && m > 0 && x[n - 1] == y[m - 1]) {
+        n--;
+        m--;
+    }
+    return n == 0 || m == 0 ? (n > 0) - (m > 0) : (unsigned char)x[n - 1] - (unsigned char)y[m - 1];
 }
 
-void baseline_write(struct buffer *out, const struct check_plan *plan, const struct check_file *files,
+static size_t end_in_common(const char *x, const char *y) {
+    size_t n = strlen(x), m = strlen(y), common = 0;
+    while (common < n && common < m && x[n - 1 - common] == y[m - 1 - common])
+        common++;
+    return common;
+}
+
+/* Gives a file its key: its path from the last slash on that leaves an end which neither neighbour has. */
+static void key_give(struct check_file *file, const struct check_file *before,
+                     const struct check_file *after) {
+    size_t length = strlen(file->path), common = 0;
+    const struct check_file *others[] = {before, after};
+    for (int i = 0; i < 2; i++) {
+        size_t n = others[i] != NULL ? end_in_common(file->path, others[i]->path) : 0;
+        common = n > common ? n : common;
+    }
+    const char *at = file->path + length - (common < length ? common : length);
+    at = strcmp(file->path, "-") == 0 ? file->name : at;
+    while (at > file->path && (*at == '/' || at[-1] != '/' || (size_t)(file->path + length - at) <= common))
+        at--;
+    free(file->key);
+    file->key = memory_text("%s", at);
+}
+
+static int keys_compare(const void *a, const void *b) {
+    return strcmp((*(const struct check_file *const *)a)->key, (*(const struct check_file *const *)b)->key);
+}
+
+void baseline_write(struct buffer *out, const struct check_plan *plan, struct check_file *files,
                     uint32_t n_files) {
-    const struct check_file **order = memory_alloc(n_files, sizeof(struct check_file *));
+    struct check_file **order = memory_alloc(n_files, sizeof(struct check_file *));
     for (uint32_t i = 0; i < n_files; i++)
         order[i] = &files[i];
-    qsort(order, n_files, sizeof *order, files_compare);
+    qsort(order, n_files, sizeof *order, ends_compare);
+    for (uint32_t i = 0; i < n_files; i++)
+        key_give(order[i], i > 0 ? order[i - 1] : NULL, i + 1 < n_files ? order[i + 1] : NULL);
+    qsort(order, n_files, sizeof *order, keys_compare);
     struct json_writer json = json_document(out, 1);
     if (plan->filter != NULL)
         json_text(&json, "filter", plan->filter);
     json_object(&json, "files", JSON_LINES);
     for (uint32_t i = 0; i < n_files; i++)
-        if (order[i]->status != CHECK_UNREADABLE &&
-            (i == 0 || strcmp(order[i]->name, order[i - 1]->name) != 0))
+        if (order[i]->status != CHECK_UNREADABLE && (i == 0 || strcmp(order[i]->key, order[i - 1]->key) != 0))
             file_write(&json, order[i]);
     json_end(&json);
     (void)json_document_end(&json);

@@ -52,8 +52,10 @@ struct check_verdict {
 /* One input. Everything is owned and freed by check_file_release. */
 struct check_file {
     const char *path;
-    const char *name;  /* base name */
-    const char *shown; /* the file's name in results: `path`, or `name` if paths are redacted */
+    const char *name; /* base name */
+    char *key; /* its name in a baseline: the shortest end of the path that no other input has; owned */
+    const cJSON *before; /* its part of the baseline; NULL: none */
+    const char *shown;   /* the file's name in results: `path`, or `name` if paths are redacted */
     enum check_status status;
     char reason[200]; /* of CHECK_UNREADABLE */
     int64_t taken_us; /* time for reading and judging it; for JUnit */
@@ -92,19 +94,20 @@ struct figure check_figure(const struct rule *rule, uint64_t figure);
 
 /* ---- baseline.c ---- */
 
+/* Finds the file's part of the baseline, by its path. NULL: there is none. */
+const cJSON *baseline_of(const struct check_plan *plan, const char *path);
+
 /* Finds a figure of the file in the baseline. False: it has none. */
-bool baseline_figure(const struct check_plan *plan, const struct check_file *file, const struct rule *rule,
-                     uint64_t *bytes);
+bool baseline_figure(const struct check_file *file, const struct rule *rule, uint64_t *bytes);
 
 /* A site's bytes in the baseline; 0: it has no such site. */
-uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name);
-bool baseline_knows(const struct check_plan *plan, const struct check_file *file);
+uint64_t baseline_site(const struct check_file *file, const char *name);
 
 /* Were the baseline's figures made with the same filter? */
 bool baseline_has_filter(const struct check_plan *plan);
 
-/* Appends a new baseline of the files. The same files, in any order, give the same bytes. */
-void baseline_write(struct buffer *out, const struct check_plan *plan, const struct check_file *files,
+/* Appends a new baseline of the files, and gives them their keys. The same files, in any order, give the same bytes. */
+void baseline_write(struct buffer *out, const struct check_plan *plan, struct check_file *files,
                     uint32_t n_files);
 
 /* ---- output.c ---- */
@@ -113,6 +116,3 @@ enum check_format { CHECK_TEXT, CHECK_GITHUB, CHECK_JUNIT, CHECK_JSON };
 
 void check_write(struct buffer *out, enum check_format format, const struct check_file *files,
                  uint32_t n_files, const struct check_plan *plan);
-
-/* Appends a summary in Markdown, as GitHub shows it beside a run. */
-void check_write_summary(struct buffer *out, const struct check_file *files, uint32_t n_files);

@@ -3,13 +3,13 @@
 #include "analysis/findings/levels.h"
 #include "base/format.h"
 #include "cli/check/check.h"
-#include "cli/check/sites.h"
 #include "cli/clock.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
 #include "cli/memory.h"
 #include "layout/groups.h"
+#include "layout/site.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +31,18 @@ struct subject {
     const struct figures *figures; /* of the file */
     struct group *groups;          /* by site at that moment */
     uint32_t n_groups;
-    struct moment_sites at_peak, at_other; /* at_other: the last moment requested besides the peak */
 };
 
 static struct check_site site_of(const struct subject *subject, uint32_t frame, uint64_t bytes) {
     const struct trace *trace = subject->timeline.trace;
     struct text path = trace_text(trace, trace->frames.frame[frame].file);
     struct check_site site = {.line = trace->frames.frame[frame].line, .bytes = bytes};
-    rule_site_name(trace, frame, site.name, sizeof site.name);
+    char text[1024];
+    site_text(trace, frame, text, sizeof text);
+    char *blank = strchr(text, ' '); /* before the function's name */
+    if (frame != 0 && blank != NULL && site.line != 0 && blank != text)
+        *blank = '\0';
+    snprintf(site.name, sizeof site.name, "%.*s", (int)sizeof site.name - 1, text);
     site.file = memcpy(memory_alloc(path.nbytes + (size_t)1, 1), path.at, path.nbytes);
     return site;
 }
@@ -51,26 +55,6 @@ static void sites_keep(struct check_file *file, const struct subject *subject) {
         file->sites[i] = site_of(subject, subject->groups[i].site, subject->groups[i].bytes);
 }
 
-/* ---- sites of a moment ---- */
-
-/* Bytes of the sites at a moment whose "file:line" matches the pattern. False: no memory. */
-static bool sites_sum(struct subject *subject, uint32_t moment, const char *pattern, uint64_t *bytes) {
-    bool at_peak = moment == subject->figures->peak_moment;
-    struct moment_sites *sites = at_peak ? &subject->at_peak : &subject->at_other;
-    if (sites->by_name == NULL || sites->moment != moment) {
-        struct group *groups = subject->groups;
-        uint32_t n_groups = subject->n_groups;
-        arena_release(&sites->arena);
-        moment_sites_begin(sites, &subject->arena);
-        if ((!at_peak &&
-             !groups_at(subject->shown, moment, GROUP_BY_SITE, &sites->arena, &groups, &n_groups)) ||
-            !moment_sites_name(sites, subject->timeline.trace, moment, groups, n_groups))
-            return false;
-    }
-    *bytes = moment_sites_sum(sites, pattern);
-    return true;
-}
-
 /* ---- one rule ---- */
 
 static void doubt(struct check_verdict *verdict, const char *reason) {
@@ -78,46 +62,21 @@ static void doubt(struct check_verdict *verdict, const char *reason) {
     snprintf(verdict->reason, sizeof verdict->reason, "%s", reason);
 }
 
-static bool bytes_at(struct subject *subject, const struct rule *rule, uint32_t moment, uint64_t *bytes) {
-    uint64_t sums[CATEGORY_COUNT];
-    if (rule->metric == METRIC_SITE)
-        return sites_sum(subject, moment, rule->name, bytes);
-    figures_categories_at(&subject->verdicts, moment, subject->keep, sums);
-    *bytes = sums[category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name))];
-    return true;
+static enum category category_of(const struct rule *rule) {
+    return category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name));
 }
 
-/* The allocations that a rule counts: of a category, or of sites that match its pattern, tested once for each frame. */
-struct counted {
-    const struct subject *subject;
-    const struct rule *rule;
-    enum category category;
-    uint8_t *meets; /* [frames.count] of METRIC_SITE: 0 not asked yet, 1 no, 2 yes */
-};
-
-static bool counts(const struct counted *counted, uint32_t allocation) {
-    const struct subject *subject = counted->subject;
+/* Bytes of a category at every moment: phases by the thousand are answered at once. NULL: no memory. */
+static uint64_t *category_curve(struct subject *subject, enum category category) {
     const struct timeline *timeline = &subject->timeline;
-    if (!filter_keeps(subject->keep, allocation))
-        return false;
-    if (counted->meets == NULL)
-        return subject->verdicts.category[allocation] == counted->category;
-    uint32_t site = timeline->site[timeline->device->allocations.stack[allocation]];
-    if (counted->meets[site] == 0)
-        counted->meets[site] = rule_site_meets(timeline->trace, site, counted->rule->name) ? 2 : 1;
-    return counted->meets[site] == 2;
-}
-
-/* Bytes of a rule's allocations at every moment: phases by the thousand are answered at once. NULL: no memory. */
-static uint64_t *curve_of(const struct counted *counted, struct arena *arena) {
-    const struct timeline *timeline = &counted->subject->timeline;
     const struct allocations *all = &timeline->device->allocations;
-    uint64_t *bytes = arena_column(arena, (uint64_t)timeline->n_moments + 1, sizeof *bytes);
+    uint64_t *bytes = arena_column(&subject->arena, (uint64_t)timeline->n_moments + 1, sizeof *bytes);
     if (bytes == NULL)
         return NULL;
     memset(bytes, 0, ((size_t)timeline->n_moments + 1) * sizeof *bytes);
     for (uint32_t i = 0; i < all->count; i++)
-        if (counts(counted, i) && all->birth[i] < all->death[i] && all->birth[i] < timeline->n_moments) {
+        if (filter_keeps(subject->keep, i) && subject->verdicts.category[i] == category &&
+            all->birth[i] < all->death[i] && all->birth[i] < timeline->n_moments) {
             bytes[all->birth[i]] += all->size[i];
             if (all->death[i] < timeline->n_moments)
                 bytes[all->death[i]] -= all->size[i];
@@ -127,26 +86,12 @@ static uint64_t *curve_of(const struct counted *counted, struct arena *arena) {
     return bytes;
 }
 
-static uint64_t *rule_curve(struct subject *subject, const struct rule *rule) {
-    size_t n_frames = subject->timeline.trace->frames.count;
-    struct counted counted = {.subject = subject, .rule = rule};
-    if (rule->metric == METRIC_CATEGORY)
-        counted.category = category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name));
-    else if ((counted.meets = arena_column(&subject->arena, n_frames, 1)) == NULL)
-        return NULL;
-    if (counted.meets != NULL)
-        memset(counted.meets, 0, n_frames);
-    uint64_t *bytes = curve_of(&counted, &subject->arena);
-    ARENA_DROP(&subject->arena, counted.meets);
-    return bytes;
-}
-
 /* Measures the most bytes at the beginning of any phase of this kind. False: no memory. Without such a phase the
  * verdict is untrusted. */
 static bool bytes_at_phases(struct subject *subject, struct check_verdict *verdict, enum span_kind kind,
                             const char *name) {
     const struct spans *phases = &subject->verdicts.phases;
-    uint64_t *bytes = rule_curve(subject, verdict->rule);
+    uint64_t *bytes = category_curve(subject, category_of(verdict->rule));
     for (uint32_t i = 0; bytes != NULL && i < phases->count; i++) {
         uint32_t from = phases->span[i].from_moment;
         if (phases->span[i].kind != kind || from < subject->figures->first)
@@ -184,6 +129,7 @@ static bool moment_find(const struct subject *subject, struct check_verdict *ver
 }
 
 static bool part_measure(struct subject *subject, struct check_verdict *verdict) {
+    uint64_t sums[CATEGORY_COUNT];
     uint32_t moment;
     switch (verdict->rule->moment) {
     case RULE_AT_FORWARD: return bytes_at_phases(subject, verdict, SPAN_FORWARD, "forward");
@@ -193,8 +139,10 @@ static bool part_measure(struct subject *subject, struct check_verdict *verdict)
     }
     if (!moment_find(subject, verdict, &moment))
         return true;
+    figures_categories_at(&subject->verdicts, moment, subject->keep, sums);
     verdict->has_actual = true;
-    return bytes_at(subject, verdict->rule, moment, &verdict->actual);
+    verdict->actual = sums[category_of(verdict->rule)];
+    return true;
 }
 
 /* Could findings of this kind be judged? The answer is the report's, which calls such kinds clear or not judged. */
@@ -271,8 +219,7 @@ static bool measure(struct subject *subject, const struct check_file *file, stru
     case METRIC_TRUST: verdict->actual = figures->doubt == NULL; break;
     case METRIC_BUDGET: budget_measure(subject, verdict); break;
     case METRIC_FINDING: finding_measure(subject, verdict); break;
-    case METRIC_CATEGORY:
-    case METRIC_SITE: verdict->has_actual = false; return part_measure(subject, verdict);
+    case METRIC_CATEGORY: verdict->has_actual = false; return part_measure(subject, verdict);
     case METRIC_SPREAD:
     case METRICS: verdict->has_actual = false; break; /* known when all files are */
     }
@@ -319,15 +266,14 @@ static void trust_check(const struct check_file *file, struct check_verdict *ver
     doubt(verdict, reason);
 }
 
-static void limit_find(const struct check_file *file, const struct check_plan *plan,
-                       struct check_verdict *verdict) {
+static void limit_find(const struct check_file *file, struct check_verdict *verdict) {
     const struct rule *rule = verdict->rule;
     uint64_t base;
     verdict->has_limit = true;
     verdict->limit = rule->value == VALUE_COMPLETE ? 1 : rule->value == VALUE_NONE ? 0 : rule->number;
     if (rule->value != VALUE_BASELINE)
         return;
-    verdict->has_limit = baseline_figure(plan, file, rule, &base);
+    verdict->has_limit = baseline_figure(file, rule, &base);
     if (verdict->has_limit)
         verdict->limit = rule_baseline_limit(rule, base);
     else if (verdict->status == CHECK_HELD)
@@ -391,13 +337,12 @@ static void log_check(const struct subject *subject, struct check_verdict *verdi
         doubt(verdict, "a log does not say this");
 }
 
-static bool rule_judge(struct subject *subject, struct check_file *file, const struct check_plan *plan,
-                       struct check_verdict *verdict) {
+static bool rule_judge(struct subject *subject, struct check_file *file, struct check_verdict *verdict) {
     if (!measure(subject, file, verdict))
         return false;
     basis_check(file, verdict);
     log_check(subject, verdict);
-    limit_find(file, plan, verdict);
+    limit_find(file, verdict);
     compare(file, verdict);
     if (verdict->rule->metric != METRIC_SPREAD)
         trust_check(file, verdict);
@@ -413,7 +358,7 @@ static bool rules_judge(struct check_file *file, struct subject *subject, const 
             continue;
         struct check_verdict *verdict = &file->verdicts[file->n_verdicts];
         verdict->rule = &plan->rules[i].rule;
-        if (!rule_judge(subject, file, plan, verdict))
+        if (!rule_judge(subject, file, verdict))
             return false;
         file->n_verdicts++;
     }
@@ -456,16 +401,12 @@ static void recording_judge(struct check_file *file, const struct recording *rec
                             const struct check_plan *plan, const struct settings *settings) {
     struct subject subject = {.recording = recording};
     recording_scratch(recording, &subject.arena);
-    moment_sites_begin(&subject.at_peak, &subject.arena);
-    moment_sites_begin(&subject.at_other, &subject.arena);
     if (!filter_set_make(&subject.filter, recording, settings->filter, &subject.arena)) {
         unreadable(file, "there is not enough memory");
     } else if (!subject_judge(file, &subject, plan, device)) {
         recording_print_no_memory(recording, subject.arena.limit_hit);
         unreadable(file, "there is not enough memory");
     }
-    arena_release(&subject.at_peak.arena);
-    arena_release(&subject.at_other.arena);
     arena_release(&subject.arena);
 }
 
@@ -500,6 +441,7 @@ bool check_file_judge(struct check_file *file, const char *path, const struct ch
     int64_t start_us = clock_us();
     own.input = path;
     file->path = path;
+    file->before = baseline_of(plan, path);
     file->name = strcmp(path, "-") == 0 ? "stdin" : path_name(path);
     file->shown = settings->redact ? file->name : path;
     if (!recording_open(&recording, &own)) {
@@ -527,6 +469,7 @@ void check_file_release(struct check_file *file) {
     for (uint32_t i = 0; i < file->n_verdicts; i++)
         free(file->verdicts[i].site.file);
     free(file->sites);
+    free(file->key);
     free(file->verdicts);
 }
 

@@ -21,12 +21,11 @@ static const char *status_name(enum check_status status) {
 
 /* The site that a broken rule points at: the one that has grown most since the baseline, or without one the largest.
  * NULL: none. */
-static const struct check_site *site_of(const struct check_file *file, const struct check_plan *plan) {
+static const struct check_site *site_of(const struct check_file *file) {
     const struct check_site *best = NULL;
     uint64_t most = 0;
-    bool known = plan->known != NULL && baseline_knows(plan, file);
     for (uint32_t i = 0; i < file->n_sites; i++) {
-        uint64_t before = known ? baseline_site(plan, file, file->sites[i].name) : 0;
+        uint64_t before = baseline_site(file, file->sites[i].name);
         uint64_t grown = file->sites[i].bytes > before ? file->sites[i].bytes - before : 0;
         if (grown > most && file->sites[i].line != 0) {
             most = grown;
@@ -63,24 +62,16 @@ static void plain_add(struct buffer *out, const char *text) {
     buffer_add_text(out, tame);
 }
 
-static uint64_t baseline_peak(const struct check_plan *plan, const struct check_file *file,
-                              enum metric metric, bool *known) {
+static void drift_add(struct buffer *out, const struct check_file *file, const char *name, enum metric metric,
+                      uint64_t now) {
     struct rule rule = {.metric = metric};
-    uint64_t bytes = 0;
-    *known = plan->known != NULL && baseline_figure(plan, file, &rule, &bytes);
-    return bytes;
-}
-
-static void drift_add(struct buffer *out, const struct check_plan *plan, const struct check_file *file,
-                      const char *name, enum metric metric, uint64_t now) {
-    bool known;
-    uint64_t before = baseline_peak(plan, file, metric, &known);
-    if (known && before != now)
+    uint64_t before;
+    if (baseline_figure(file, &rule, &before) && before != now)
         buffer_printf(out, "    %s %s, %s against the baseline\n", name, format_bytes(now).text,
                       format_bytes_change((int64_t)(now - before)).text);
 }
 
-static void file_text(struct buffer *out, const struct check_file *file, const struct check_plan *plan) {
+static void file_text(struct buffer *out, const struct check_file *file) {
     if (file->shown[strspn(file->shown, " \t")] == ':')
         buffer_add_text(out, "./"); /* GitHub takes a line that begins with :: for a command */
     plain_add(out, file->shown);
@@ -101,15 +92,15 @@ static void file_text(struct buffer *out, const struct check_file *file, const s
         place_add(out, verdict, plain_add);
         buffer_add_text(out, "\n");
     }
-    const struct check_site *site = site_of(file, plan);
+    const struct check_site *site = site_of(file);
     if (file->status == CHECK_BROKEN && site != NULL) {
         buffer_add_text(out, "    largest or most grown at the peak: ");
         plain_add(out, site->name);
         buffer_printf(out, ", %s\n", format_bytes(site->bytes).text);
     }
-    drift_add(out, plan, file, "peak", METRIC_PEAK, file->figures.peak);
-    drift_add(out, plan, file, "reserved", METRIC_RESERVED, file->figures.reserved);
-    drift_add(out, plan, file, "end", METRIC_END, file->figures.end);
+    drift_add(out, file, "peak", METRIC_PEAK, file->figures.peak);
+    drift_add(out, file, "reserved", METRIC_RESERVED, file->figures.reserved);
+    drift_add(out, file, "end", METRIC_END, file->figures.end);
 }
 
 /* ---- GitHub's workflow commands ---- */
@@ -171,7 +162,7 @@ static void error_begin(struct buffer *out, const struct check_site *site, const
     buffer_add_text(out, "::");
 }
 
-static void file_github(struct buffer *out, const struct check_file *file, const struct check_plan *plan) {
+static void file_github(struct buffer *out, const struct check_file *file) {
     if (file->status == CHECK_UNREADABLE) {
         error_begin(out, NULL, "strata check");
         command_add(out, file->shown, false);
@@ -183,51 +174,13 @@ static void file_github(struct buffer *out, const struct check_file *file, const
         const struct check_verdict *verdict = &file->verdicts[i];
         if (verdict->status == CHECK_HELD)
             continue;
-        const struct check_site *site = verdict->site.line != 0 ? &verdict->site : site_of(file, plan);
+        const struct check_site *site = verdict->site.line != 0 ? &verdict->site : site_of(file);
         error_begin(out, verdict->status == CHECK_BROKEN ? site : NULL, verdict->rule->text);
         command_add(out, file->name, false);
         buffer_printf(out, ": %s: ", status_name(verdict->status));
         command_add(out, verdict->reason, false);
         buffer_add_text(out, "\n");
     }
-}
-
-/* ---- a summary in Markdown ---- */
-
-/* Appends a name as code, so that nothing in it is markup. */
-static void code_add(struct buffer *out, const char *text) {
-    buffer_add_text(out, "`");
-    for (size_t at = 0, nbytes = strlen(text); at < nbytes;) {
-        uint32_t code = utf8_next(text, nbytes, &at);
-        tame_add(out, code == '`' || code == '|' ? UTF8_REPLACEMENT : code);
-    }
-    buffer_add_text(out, "`");
-}
-
-void check_write_summary(struct buffer *out, const struct check_file *files, uint32_t n_files) {
-    buffer_add_text(out,
-                    "### strata check\n\n| File | Rule | Status | Actual | Why |\n|---|---|---|---|---|\n");
-    for (uint32_t i = 0; i < n_files; i++) {
-        const struct check_file *file = &files[i];
-        if (file->status == CHECK_UNREADABLE) {
-            buffer_add_text(out, "| ");
-            code_add(out, file->name);
-            buffer_printf(out, " | | %s | | %s |\n", status_name(file->status), file->reason);
-        }
-        for (uint32_t k = 0; k < file->n_verdicts; k++) {
-            const struct check_verdict *verdict = &file->verdicts[k];
-            buffer_add_text(out, "| ");
-            code_add(out, file->name);
-            buffer_add_text(out, " | ");
-            code_add(out, verdict->rule->text);
-            buffer_printf(out, " | %s | ", status_name(verdict->status));
-            actual_add(out, verdict);
-            buffer_printf(out, " | %s", verdict->reason);
-            place_add(out, verdict, code_add);
-            buffer_add_text(out, " |\n");
-        }
-    }
-    buffer_add_text(out, "\n");
 }
 
 /* ---- JUnit ---- */
@@ -366,7 +319,7 @@ static void json_write(struct buffer *out, const struct check_file *files, uint3
         json_text(&json, "filter", plan->filter);
     json_array(&json, "files", JSON_LINES);
     for (uint32_t i = 0; i < n_files; i++) {
-        const struct check_site *site = site_of(&files[i], plan);
+        const struct check_site *site = site_of(&files[i]);
         json_object(&json, NULL, JSON_LINES);
         json_text(&json, "file", files[i].shown);
         json_text(&json, "status", status_name(files[i].status));
@@ -396,8 +349,8 @@ void check_write(struct buffer *out, enum check_format format, const struct chec
         buffer_add_text(out, "\n");
     }
     for (uint32_t i = 0; i < n_files; i++) {
-        file_text(out, &files[i], plan);
+        file_text(out, &files[i]);
         if (format == CHECK_GITHUB)
-            file_github(out, &files[i], plan);
+            file_github(out, &files[i]);
     }
 }

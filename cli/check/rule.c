@@ -57,16 +57,20 @@ static bool wrong(struct rule_words *words, const char *what) {
 
 /* ---- metric ---- */
 
-static const char *const metric_names[] = {[METRIC_PEAK] = "peak",      [METRIC_RESERVED] = "reserved",
-                                           [METRIC_END] = "end",        [METRIC_GROWTH] = "growth",
-                                           [METRIC_GAP] = "gap",        [METRIC_OOM] = "oom",
-                                           [METRIC_TRUST] = "trust",    [METRIC_CATEGORY] = "category.",
-                                           [METRIC_SITE] = "site:",     [METRIC_FINDING] = "finding.",
-                                           [METRIC_BUDGET] = "budget.", [METRIC_SPREAD] = "ranks.spread"};
+static const char *const metric_names[] = {[METRIC_PEAK] = "peak",
+                                           [METRIC_RESERVED] = "reserved",
+                                           [METRIC_END] = "end",
+                                           [METRIC_GROWTH] = "growth",
+                                           [METRIC_GAP] = "gap",
+                                           [METRIC_OOM] = "oom",
+                                           [METRIC_TRUST] = "trust",
+                                           [METRIC_CATEGORY] = "category.",
+                                           [METRIC_FINDING] = "finding.",
+                                           [METRIC_BUDGET] = "budget.",
+                                           [METRIC_SPREAD] = "ranks.spread"};
 
 static bool metric_has_name(enum metric metric) {
-    return metric == METRIC_CATEGORY || metric == METRIC_SITE || metric == METRIC_FINDING ||
-           metric == METRIC_BUDGET;
+    return metric == METRIC_CATEGORY || metric == METRIC_FINDING || metric == METRIC_BUDGET;
 }
 
 static bool name_is_known(const struct rule *rule) {
@@ -78,7 +82,7 @@ static bool name_is_known(const struct rule *rule) {
     for (uint32_t i = 0; rule->metric == METRIC_BUDGET && i < BUDGET_PARTS; i++)
         if (strcmp(rule->name, budget_label[i].name) == 0)
             return true;
-    return rule->metric == METRIC_SITE;
+    return false;
 }
 
 static bool name_read(struct rule_words *words, struct rule *rule, size_t prefix, size_t nbytes) {
@@ -118,8 +122,11 @@ static bool metric_read(struct rule_words *words, struct rule *rule) {
         words->at += nbytes;
         return true;
     }
+    if (nbytes >= 5 && memcmp(words->at, "site:", 5) == 0)
+        return wrong(words,
+                     "is of a call site, which is no metric any more: use peak with --filter 'site:NAME'");
     return wrong(words, "does not begin with a metric (peak, reserved, end, growth, gap, oom, trust, "
-                        "category.NAME, site:PATTERN, finding.KIND, budget.PART, ranks.spread)");
+                        "category.NAME, finding.KIND, budget.PART, ranks.spread)");
 }
 
 /* ---- moment, operator ---- */
@@ -130,8 +137,8 @@ static bool moment_read(struct rule_words *words, struct rule *rule) {
         [RULE_AT_FORWARD] = "forward", [RULE_AT_BACKWARD] = "backward", [RULE_AT_OPTIMIZER] = "optimizer"};
     if (!word_take(words, "at"))
         return true;
-    if (rule->metric != METRIC_CATEGORY && rule->metric != METRIC_SITE)
-        return wrong(words, "has a moment, which only categories and sites can have");
+    if (rule->metric != METRIC_CATEGORY)
+        return wrong(words, "has a moment, which only categories can have");
     for (uint32_t i = RULE_AT_PEAK; i <= RULE_AT_OPTIMIZER; i++)
         if (word_take(words, names[i])) {
             rule->moment = (enum rule_moment)i;

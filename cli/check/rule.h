@@ -2,7 +2,7 @@
  * A limit: "metric [at MOMENT] OP VALUE [per step]", one grammar for --rule and for strata.json.
  *
  *     peak < 75GiB                       reserved <= baseline + 2% + 64MiB      growth = 0 per step
- *     category.activation < 30GiB        site:attention.py* at end < 4GiB       gap < 10%
+ *     category.activation at backward < 30GiB                                gap < 10%
  *     oom = none    trust = complete     finding.leak = none                    ranks.spread < 5%
  */
 #pragma once
@@ -20,7 +20,6 @@ enum metric {
     METRIC_OOM,    /* a count */
     METRIC_TRUST,
     METRIC_CATEGORY,
-    METRIC_SITE,
     METRIC_FINDING, /* a count */
     METRIC_BUDGET,  /* a part of a server's budget, from a log */
     METRIC_SPREAD,  /* the spread of the files' peaks, as a share of the largest peak */
@@ -47,7 +46,7 @@ enum { RULE_NAME_NBYTES = 200 };
 struct rule {
     const char *text; /* as given */
     enum metric metric;
-    char name[RULE_NAME_NBYTES]; /* name of a category or a finding, or the pattern of sites */
+    char name[RULE_NAME_NBYTES]; /* name of a category, a finding or a part of a budget */
     enum rule_moment moment;
     uint64_t event; /* index of the event, for RULE_AT_EVENT */
     enum comparing op;
