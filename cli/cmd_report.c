@@ -18,12 +18,29 @@ static bool render_beside(struct buffer *report, const struct trace *trace, stru
     return done;
 }
 
+/* Finds the device that a text begins with. False: no memory, printed. */
+static bool report_first_device(int32_t *first, const struct recording *recording,
+                                const struct settings *settings) {
+    bool text = settings->format != REPORT_JSON && settings->format != REPORT_BRIEF;
+    uint32_t index;
+    *first = settings->has_device ? settings->device : ORDINAL_NONE;
+    if (settings->has_device || !text || recording->trace.n_devices == 0)
+        return true;
+    if (!recording_likeliest_device(recording, &index))
+        return false;
+    *first = recording->trace.devices[index].ordinal;
+    return true;
+}
+
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
                   const struct report_more *more, bool beside, struct arena *scratch) {
     struct filter_set filter;
     if (!filter_set_make(&filter, recording, settings->filter, scratch))
         return false;
     struct plan_request request;
+    int32_t first;
+    if (!report_first_device(&first, recording, settings))
+        return false;
     bool planned = planning_request(&request, settings);
     struct report_options options = {
         .plan = planned ? &request : NULL,
@@ -37,6 +54,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .filter = filter.query,
         .top = settings->top,
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
+        .first = first,
         .more = more,
     };
     if (beside ? render_beside(report, &recording->trace, options, scratch)

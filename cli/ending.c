@@ -94,7 +94,9 @@ bool ending_agrees(const char *verb, const char *output, enum ending_kind kind) 
 
 /* Refuses an option and an ending that name different formats. */
 static bool formats_agree(const struct settings *settings, const struct ending *ending) {
-    enum report_format asked = settings->format == REPORT_BRIEF ? REPORT_JSON : settings->format;
+    enum report_format asked = settings->format == REPORT_BRIEF  ? REPORT_JSON
+                               : settings->format == REPORT_FULL ? REPORT_TEXT
+                                                                 : settings->format;
     if (ending == NULL || ending->format == asked || path_is_directory(settings->output))
         return true;
     terminal_error(settings->output,

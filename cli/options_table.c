@@ -367,6 +367,7 @@ static const struct option options[] = {
     {0, VERB_REPORT, "brief", NULL, FORMAT(REPORT_BRIEF),
      "JSON of one screen, at most 4 KB: what ran out, the\nparts of the peak, findings, the plan's first "
      "lines"},
+    {0, VERB_REPORT, "full", NULL, FORMAT(REPORT_FULL), "all sections, not one screen"},
     {0, VERB_PLAN, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 1"},
     {0, VERB_REPORT | VERB_PLAN, "markdown", NULL, FORMAT(REPORT_MARKDOWN), "to paste into an issue"},
     {0, VERB_PLAN, "set", "KEY=VALUE", CALL(apply_set),

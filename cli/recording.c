@@ -414,6 +414,11 @@ static uint32_t device_chosen(const struct recording *recording, const struct se
     return index;
 }
 
+bool recording_likeliest_device(const struct recording *recording, uint32_t *index) {
+    *index = device_likeliest(&recording->trace);
+    return device_with_highest_peak(recording, index);
+}
+
 bool recording_choose_device(const struct recording *recording, const struct settings *settings,
                              uint32_t *index, int *code) {
     const struct trace *trace = &recording->trace;
@@ -427,8 +432,7 @@ bool recording_choose_device(const struct recording *recording, const struct set
         terminal_error(recording->input.shown, "shows nothing: no device has events, blocks or segments");
         return false;
     }
-    *index = device_likeliest(trace);
-    if (!device_with_highest_peak(recording, index))
+    if (!recording_likeliest_device(recording, index))
         return false;
     device_note(recording, *index);
     return true;

@@ -25,6 +25,10 @@ bool recording_read(struct recording *recording, const struct settings *settings
 
 void recording_release(struct recording *recording);
 
+/* Finds the device that people ask about most likely, as recording_choose_device does, without a note. There must be
+ * one. False: no memory, printed. */
+bool recording_likeliest_device(const struct recording *recording, uint32_t *index);
+
 /*
  * Chooses the device to show, as an index into trace.devices. With -d it is the named one. Otherwise it is, of the
  * devices with an out-of-memory event (of all if there is none), the one with most events; of equal ones, the one with

@@ -128,7 +128,7 @@ class MapOfTheReport(unittest.TestCase):
         for path in sorted(SAMPLES.glob("*.pickle")):
             devices = [device for device in answer("report", "--json", path)["devices"] if device["fragmentation_at"]]
             wanted = [row for device in devices for row in self.wanted(path, device)]
-            for words in ((), ("--markdown",)):
+            for words in (("--full",), ("--markdown",)):
                 text = run("report", *words, path).stdout.decode()
                 with self.subTest(path=path.name, words=words):
                     self.assertEqual(wanted, re.findall(r"^(?:\|.*`|\s.*iB +)([#+.]+)(?:` \|)?$", text, re.M))

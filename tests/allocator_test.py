@@ -210,7 +210,7 @@ class Gap(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "trace.json")
             path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": memory}))
-            self.assertRegex(run("report", path).stdout.decode(), r"Reserved +30 MiB \(31,457,280 bytes\) at most, after event 1 ")
+            self.assertRegex(run("report", "--full", path).stdout.decode(), r"Reserved +30 MiB \(31,457,280 bytes\) at most, after event 1 ")
 
     def test_the_remainder_of_a_block_is_no_rounding(self):
         end = answer("report", "--json", SAMPLES / "oom.pickle")["devices"][0]["fragmentation_at"][-1]

@@ -69,7 +69,7 @@ class Devices(Case):
         for verb in ("html", "png"):
             self.expect(1, verb, "none.pickle", says="no device has events, blocks or segments")
         self.assertEqual(self.report("none.pickle")["devices"], [])
-        self.assertIn(b"nothing was recorded", self.expect(0, "report", "none.pickle").stdout)
+        self.assertIn(b"nothing was recorded", self.expect(0, "report", "--full", "none.pickle").stdout)
         self.assertEqual(self.files(), ["none.pickle", "s.pickle"])
 
 
@@ -158,7 +158,7 @@ class Report(Case):
         self.assertEqual([(f["file"], f["line"], f["name"]) for f in first["stack"]],
                          [(f["filename"], f["line"], f["name"]) for f in frames])
         self.assertEqual((second["bytes"], second["count"], second["site"]), (700, 1, "data.py:3 load"))
-        text = self.expect(0, "report", "s.pickle").stdout.decode()
+        text = self.expect(0, "report", "--full", "s.pickle").stdout.decode()
         for words in ("5.1 KiB (5,200 bytes) after event 2", "model.py:12 forward", "train.py:99 main", "700 bytes"):
             self.assertIn(words, text)
 
@@ -183,7 +183,7 @@ class Report(Case):
             self.assertEqual([g["bytes"] for g in groups], sorted((g["bytes"] for g in groups), reverse=True))
         self.assertEqual(sum(g["bytes"] for g in self.report("s.pickle", "--top=0")["devices"][0]["top_at_peak"]),
                          sum(range(1000, 1030)))
-        self.assertIn(b"Not listed: 5 rows with", self.expect(0, "report", "s.pickle").stdout)
+        self.assertIn(b"Not listed: 5 rows with", self.expect(0, "report", "--full", "s.pickle").stdout)
 
     def oom_snapshot(self, expandable):
         trace = events_of([10 * MIB, 20 * MIB])[:2]
@@ -211,8 +211,8 @@ class Report(Case):
         self.write("on.pickle", self.oom_snapshot(True))
         self.assertEqual(self.report("off.pickle")["devices"][0]["oom"],
                          [{"event": 2, "requested_bytes": 64 * MIB, "device_free_bytes": 5 * MIB}])
-        off = self.expect(0, "report", "off.pickle").stdout.decode()
-        on = self.expect(0, "report", "on.pickle").stdout.decode()
+        off = self.expect(0, "report", "--full", "off.pickle").stdout.decode()
+        on = self.expect(0, "report", "--full", "on.pickle").stdout.decode()
         for text in (off, on):
             for words in ("Requested             64 MiB", "Free on the GPU       5 MiB", "Reserved              120 MiB",
                           "In use                30 MiB", "Reserved, not in use  90 MiB",
@@ -240,7 +240,7 @@ class Report(Case):
         self.assertRegex(shown[8], "^lone\ufffd+surrogate$")
         self.assertEqual(shown[9:], names[9:])
         markdown = self.expect(0, "report", "--markdown", "s.pickle").stdout.decode()
-        rows = [line for line in markdown.splitlines() if ".py:" in line]
+        rows = [line for line in markdown.split("<details>")[1].splitlines() if ".py:" in line]
         self.assertEqual(len(rows), len(names))
         for row in rows:  # outside of code there is nothing but figures and bars, and exactly five cells
             bare = re.sub(r"(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", row)
@@ -249,13 +249,13 @@ class Report(Case):
 
     def test_markdown_and_text_agree(self):
         self.write("s.pickle", snapshot(events_of([1024, 99999] * 4)))
-        text = self.expect(0, "report", "s.pickle").stdout.decode()
+        text = self.expect(0, "report", "--full", "s.pickle").stdout.decode()
         markdown = self.expect(0, "report", "--markdown", "s.pickle").stdout.decode()
         for heading in ("What to know", "Summary", "At the peak", "Steps and phases", "Fragmentation", "Trust"):
             self.assertRegex(text, rf"(?m)^{heading}$")
             self.assertRegex(markdown, rf"(?m)^#### {heading}$")
         figures = re.compile(r"[\d,]+ bytes|[\d.]+ [KMG]iB")
-        markdown = markdown.replace("\N{NO-BREAK SPACE}", " ")
+        markdown = markdown.split("<details>")[1].replace("\N{NO-BREAK SPACE}", " ")
         self.assertEqual(figures.findall(text), figures.findall(markdown))
 
     def test_samples(self):

@@ -549,7 +549,7 @@ class Operands(unittest.TestCase):
             self.assertNotIn("Call site", text)
         no_layers = run("diff", "--group", "module", SAMPLES / "one_event.pickle", self.train).stdout.decode()
         self.assertIn("Nothing of a layer is alive in A.", no_layers)
-        self.assertIn("No layers were found", run("report", "--group", "module", SAMPLES / "one_event.pickle").stdout.decode())
+        self.assertIn("No layers were found", run("report", "--full", "--group", "module", SAMPLES / "one_event.pickle").stdout.decode())
         done = run("diff", "--group", "stack", *pair)
         self.assertEqual(2, done.returncode)
         self.assertIn(b"--group site", done.stderr)

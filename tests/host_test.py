@@ -163,7 +163,7 @@ class Host(unittest.TestCase):
             done = run(*words, self.flat)
             self.assertEqual(done.returncode, 0, (words, done.stderr))
         self.assertEqual(run("diff", f"{self.flat}#device=host", f"{self.nested}#device=-2").returncode, 0)
-        self.assertIn(b"host (pinned)", run("report", self.flat).stdout)
+        self.assertIn(b"host (pinned)", run("report", "--full", self.flat).stdout)
         self.assertIn(b"device 0 is shown", run("html", "-f", self.flat).stderr)
         page = self.flat.with_suffix(".html")
         self.assertEqual([device["device"] for device in self.report(page)["devices"]], [-2, 0])

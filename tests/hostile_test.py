@@ -212,7 +212,7 @@ class OutOfMemory(Case):
         self.assertTrue(all(each["advice"] for each in device["oom_details"]))
         told = [i for i, each in enumerate(device["oom_details"]) if "holes" in each]
         self.assertEqual(told, [0, 1, 2, 3, 4, n - 1])
-        text = self.strata("report", path).stdout.decode()
+        text = self.strata("report", "--full", path).stdout.decode()
         self.assertEqual(text.count("Out of memory after event"), 6)
         self.assertIn(f"Not listed: {n - 6:,} more out-of-memory events before the last one", text)
         for words in (["png"], ["html"]):

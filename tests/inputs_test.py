@@ -326,7 +326,7 @@ class TrustTest(InputsTest):
         self.assertEqual([900 * MIB], [each["reserved_bytes"] for each in device["oom_details"]])
         self.assertEqual([], device["oom_details"][0]["advice"])
         self.assertIn("reserved_shift", self.codes(report))
-        text = self.run_strata("report", self.write(traces(*events))).stdout.decode()
+        text = self.run_strata("report", "--full", self.write(traces(*events))).stdout.decode()
         self.assertRegex(text, r"Reserved +900 MiB \([0-9,]+ bytes\) at least")
         self.assertRegex(text, r"Reserved +at least 900 MiB")
 
@@ -334,7 +334,7 @@ class TrustTest(InputsTest):
         events = [alloc(4096, 700 * MIB), {"action": "oom", "size": 1 << 40, "device_free": 5, "stream": 0}]
         path = self.write(traces(*events))
         self.assertEqual([], self.report(path)["devices"][0]["oom_details"][0]["advice"])
-        self.assertRegex(self.run_strata("report", path).stdout.decode(), "Reserved, not in use +unknown")
+        self.assertRegex(self.run_strata("report", "--full", path).stdout.decode(), "Reserved, not in use +unknown")
         path = self.write(traces(events[1]))
         self.assertEqual(["nothing_in_use"], [each["code"] for each in self.report(path)["devices"][0]["oom_details"][0]["advice"]])
 
@@ -353,7 +353,7 @@ class TrustTest(InputsTest):
     def test_a_nul_does_not_end_a_name(self):
         frames = [{"filename": "train.py", "name": "nul\0inside", "line": 3}]
         path = self.write(traces(alloc(4096, 1, frames=frames)))
-        self.assertIn("train.py:3 nul\ufffdinside", self.run_strata("report", path).stdout.decode())
+        self.assertIn("train.py:3 nul\ufffdinside", self.run_strata("report", "--full", path).stdout.decode())
 
     def test_empty_device(self):
         value = self.load("train")

@@ -247,8 +247,8 @@ class KinetoTest(JsonTest):
         page = self.folder / "page.html"
         self.assertEqual(0, self.run_strata("html", path, "-o", page).returncode)
         self.assertEqual(both["diagnostics"], self.report(page)["diagnostics"])
-        trust = self.run_strata("report", path).stdout.decode().split("Device 1")
-        self.assertEqual([True, False], ["Events are missing" in text for text in trust], trust)
+        trust = self.run_strata("report", "--full", path).stdout.decode().split("\nCPU\n")
+        self.assertEqual([False, True], ["Events are missing" in text for text in trust], trust)
 
     def test_plan_and_diff_of_the_cpu(self):
         """Messages never call the CPU device -1."""

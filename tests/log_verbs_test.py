@@ -122,7 +122,7 @@ class LogVerbsTest(LogCase):
 
     def test_reports_do_not_mention_allocations(self):
         for log in logs.LOGS:
-            for form in ((), ("--markdown",)):
+            for form in (("--full",), ("--markdown",)):
                 text = self.run_strata("report", *form, SAMPLES / f"log_{log.__name__}.log").stdout.decode()
                 self.assertIn("not allocations", text)
                 for word in ("call site", "requested bytes", "Replay", "free block", "no call site"):

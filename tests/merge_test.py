@@ -162,7 +162,7 @@ class MergeTest(unittest.TestCase):
         recording = self.recording("--story", "train", "--events", "30000")
         page = recording.path.with_suffix(".html")
         page.write_bytes(page_of(recording.path, int(recording.full * 0.9)).stdout)
-        said = [subprocess.run([STRATA, "report", path], capture_output=True, check=True).stdout.decode()
+        said = [subprocess.run([STRATA, "report", "--full", path], capture_output=True, check=True).stdout.decode()
                 for path in (recording.path, page)]
         peaks = [re.search(r"Peak .*", text).group(0) for text in said]
         self.assertEqual(peaks[0], peaks[1])

@@ -315,7 +315,7 @@ class CallSites(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "adam.pickle")
             path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4))
-            text = run("report", path).stdout.decode()
+            text = run("report", "--full", path).stdout.decode()
             group = report(path)["devices"][0]["top_at_peak"][0]
         rows = [line.split("adam.py:9 step")[0].split() + [line.split("adam.py:9 step")[1].strip()]
                 for line in text.splitlines() if "adam.py:9 step" in line]

@@ -50,7 +50,7 @@ class Run:
             read = lambda *words: subprocess.run([STRATA, *words], capture_output=True, check=True).stdout  # noqa: E731
             read("html", "-q", path, "-o", page)
             self.plans = [json.loads(read("plan", "--json", each))["devices"][0] for each in (path, page)]
-            return json.loads(read("report", "--json", path))["devices"][0], " ".join(read("report", path).decode().split())
+            return json.loads(read("report", "--json", path))["devices"][0], " ".join(read("report", "--full", path).decode().split())
 
 
 def advice(device):
@@ -70,7 +70,7 @@ class Words(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "run.pickle")
                 path.write_bytes(pickle.dumps({**sample, "allocator_settings": {"expandable_segments": False, **given}}, protocol=4))
-                text = subprocess.run([STRATA, "report", path], capture_output=True, check=True).stdout.decode()
+                text = subprocess.run([STRATA, "report", "--full", path], capture_output=True, check=True).stdout.decode()
                 self.assertIn(said, " " + " ".join(text.split()))
 
     def test_remainders_are_no_fragmentation(self):

@@ -174,11 +174,11 @@ class Plan(unittest.TestCase):
     def test_sentence_elsewhere(self):
         sentence = answer(SAMPLES / "oom.pickle")[0]["answer"]
         self.assertIn("checkpoint 2 of the 4 blocks of transformer.py:57 forward", sentence)
-        text = subprocess.run([STRATA, "report", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode()
+        text = subprocess.run([STRATA, "report", "--full", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode()
         self.assertIn(sentence, " ".join(text.split()))
-        text = subprocess.run([STRATA, "report", "--no-plan", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode()
+        text = subprocess.run([STRATA, "report", "--full", "--no-plan", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode()
         self.assertNotIn("The least change", " ".join(text.split()))
-        text = subprocess.run([STRATA, "report", "--gpu", "4GiB", SAMPLES / "train.pickle"], capture_output=True, check=True).stdout.decode()
+        text = subprocess.run([STRATA, "report", "--full", "--gpu", "4GiB", SAMPLES / "train.pickle"], capture_output=True, check=True).stdout.decode()
         self.assertIn(answer("--gpu", "4GiB", SAMPLES / "train.pickle")[0]["answer"], " ".join(text.split()))
         pictures = [subprocess.run([STRATA, "png", *more, SAMPLES / "oom.pickle", "-o", "-"], capture_output=True, check=True).stdout
                     for more in ([], ["--no-plan"])]
@@ -209,7 +209,7 @@ class Plan(unittest.TestCase):
         device, = answer(SAMPLES / "oom.pickle")
         details = json.loads(subprocess.run([STRATA, "report", "--json", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout)["devices"][0]["oom_details"][0]
         self.assertEqual(device["budget"]["bytes"], details["reserved_bytes"] + details["device_free_bytes"])
-        text = " ".join(subprocess.run([STRATA, "report", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode().split())
+        text = " ".join(subprocess.run([STRATA, "report", "--full", SAMPLES / "oom.pickle"], capture_output=True, check=True).stdout.decode().split())
         for figure in ("30.9 MiB short", "110.4 MiB more than there was"):
             self.assertIn(figure, text)
 

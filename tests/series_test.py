@@ -146,7 +146,7 @@ class SeriesTest(unittest.TestCase):
         for i in (1, 2):
             row = found["series"][i]
             self.assertEqual(row["stayed_bytes"], sum(size for _, size in states[i] & states[i - 1]))
-        text = self.run_strata("report", *self.write(dumps), "-o", "-").stdout.decode()
+        text = self.run_strata("report", "--full", *self.write(dumps), "-o", "-").stdout.decode()
         self.assertIn("events missing", text)
         self.assertIn("New in dump1.pickle", text)
 

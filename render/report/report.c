@@ -204,10 +204,8 @@ static bool report_device_init(struct report_device *report, uint32_t index, str
     return true;
 }
 
-/* Reports one device. A timeline takes several times the memory of its columns, so no two timelines are kept at
- * once. */
-static bool report_one_device(const struct trace *trace, uint32_t index, const struct report_options *options,
-                              struct arena *scratch, report_device_writer *write, void *context) {
+bool report_one_device(const struct trace *trace, uint32_t index, const struct report_options *options,
+                       struct arena *scratch, report_device_writer *write, void *context) {
     struct arena arena;
     struct trace part;
     struct report_device device = {

@@ -8,12 +8,14 @@
 #include "render/report/text_look.h"
 
 /* Every format, X(NUMBER, name, ending of a file, writer): strata report --format takes the name, and report_WRITER
- * writes it. Differences and scenarios have the first three formats. */
-#define STRATA_EXPORTS(X)               \
-    X(TEXT, text, ".txt", text)         \
-    X(JSON, json, ".report.json", json) \
-    X(MARKDOWN, markdown, ".md", text)  \
-    X(BRIEF, brief, ".brief.json", brief)
+ * writes it. Text is one screen, the full text has all sections, and Markdown is the screen with the full text folded
+ * behind it. Differences and plans have the first three formats. */
+#define STRATA_EXPORTS(X)                 \
+    X(TEXT, text, ".txt", text)           \
+    X(JSON, json, ".report.json", json)   \
+    X(MARKDOWN, markdown, ".md", text)    \
+    X(BRIEF, brief, ".brief.json", brief) \
+    X(FULL, full, ".txt", text)
 
 enum report_format {
 #define STRATA_EXPORT_NUMBER(NUMBER, name, ending, writer) REPORT_##NUMBER,
@@ -49,7 +51,8 @@ struct report_options {
     const struct filter_query *filter; /* only allocations that pass it are listed; NULL: all */
     uint32_t top;                      /* number of groups that are shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
-    const struct report_more *more;    /* for JSON only; NULL: none */
+    int32_t first; /* ordinal of the device that the text begins with; the screen is about it alone */
+    const struct report_more *more; /* for JSON only; NULL: none */
     /* asks for plans where memory ran out or a device is named; NULL: no plan */
     const struct plan_request *plan;
     /* for a page: only devices that ran out of memory are replayed, and the timeline is drawn */

@@ -61,6 +61,13 @@ static void tracks_table(struct sheet *sheet, const struct report_device *report
     sheet_table_end(sheet);
 }
 
+void report_log_levels(struct sheet *sheet, const struct report_device *report) {
+    struct levels levels;
+    levels_find(&levels, report->device);
+    if (levels.track[levels.shown].count != 0)
+        tracks_table(sheet, report, &levels);
+}
+
 void report_log_text(struct sheet *sheet, const struct report_device *report) {
     struct levels levels;
     levels_find(&levels, report->device);

@@ -59,11 +59,19 @@ struct report_device {
     struct arena *arena;
 };
 
+/* Writes the report of one screen about a device. False: no memory. */
+bool report_screen_device(struct buffer *out, const struct report_device *report);
+
 /* Writes the part of a page about a device for readers without its program. `picture` is called after the headings. */
 bool report_still(const struct report_page *page, const struct report_device *report);
 
 /* Writes one device. False: no memory. */
 typedef bool report_device_writer(void *context, const struct report_device *device);
+
+/* Computes and writes the device at this index of the trace. A timeline takes several times the memory of its columns,
+ * so no two timelines are kept at once. False: no memory. */
+bool report_one_device(const struct trace *trace, uint32_t index, const struct report_options *options,
+                       struct arena *scratch, report_device_writer *write, void *context);
 
 /* Computes and writes each requested device, one after the other. False: no memory. */
 bool report_each_device(const struct trace *trace, const struct report_options *options,

@@ -37,15 +37,38 @@ static bool may_break(const char *text, size_t at) {
     return text[at] == ' ' && !(figure && unit);
 }
 
-/* The bytes of the words that fit into this many columns; if the first word is longer, the part of it that fits. */
+/* May a line end behind the character at `at`? So a path or an identifier that is longer than a line keeps its parts
+ * whole. */
+static bool may_break_behind(const char *text, size_t at) {
+    return text[at + 1] != '\0' && strchr("/._:=(,", text[at]) != NULL;
+}
+
+/* The bytes of the words that fit into this many columns; if the first word is longer, the parts of it that fit. */
 static size_t line_nbytes(const char *text, size_t columns) {
-    size_t nbytes = strlen(text), at = 0, words = 0;
+    size_t nbytes = strlen(text), at = 0, words = 0, parts = 0;
     for (size_t column = 0; at < nbytes && column < columns; column++) {
         if (at > 0 && may_break(text, at))
             words = at;
+        else if (may_break_behind(text, at))
+            parts = at + 1;
         (void)utf8_next(text, nbytes, &at);
     }
-    return at == nbytes || words == 0 || may_break(text, at) ? at : words;
+    if (at == nbytes || may_break(text, at))
+        return at;
+    return words != 0 ? words : parts != 0 ? parts : at;
+}
+
+/* The columns of the longest part of a text that a line cannot break. */
+static size_t piece_width(const char *text) {
+    size_t widest = 0, width = 0, nbytes = strlen(text);
+    for (size_t at = 0; at < nbytes;) {
+        bool blank = may_break(text, at), behind = !blank && may_break_behind(text, at);
+        width += !blank;
+        widest = width > widest ? width : widest;
+        width = blank || behind ? 0 : width;
+        (void)utf8_next(text, nbytes, &at);
+    }
+    return widest;
 }
 
 /* ---- colours ---- */
@@ -396,13 +419,12 @@ static void add_text_row(struct sheet *sheet, const char *const *cells, const si
     }
 }
 
-/* The least width of a column: figures stay whole, and names keep WORDS_COLUMNS_LEAST letters. If that is still too
- * wide (`hard`), both keep FIGURE_COLUMNS_LEAST. */
+/* The least width of a column: figures stay whole, names keep WORDS_COLUMNS_LEAST letters and their parts. If that is
+ * still too wide (`hard`), both keep FIGURE_COLUMNS_LEAST. */
 static size_t column_least(const struct sheet *sheet, uint32_t column, size_t width, bool hard) {
     size_t least = hard ? FIGURE_COLUMNS_LEAST : WORDS_COLUMNS_LEAST;
-    for (uint32_t i = column; !hard && sheet->align[column] == 'r' && i < sheet->n_cells;
-         i += sheet->n_columns) {
-        size_t n = text_width(sheet->cells[i]);
+    for (uint32_t i = column; !hard && i < sheet->n_cells; i += sheet->n_columns) {
+        size_t n = sheet->align[column] == 'r' ? text_width(sheet->cells[i]) : piece_width(sheet->cells[i]);
         least = n > least ? n : least;
     }
     return width < least ? width : least;

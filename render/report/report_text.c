@@ -1,4 +1,4 @@
-/* Writes the report for people. One pass writes text and Markdown; the sheet knows which. */
+/* Writes the full report for people. One pass writes text and Markdown; the sheet knows which. */
 #include "base/format.h"
 #include "render/report/report_sites.h"
 #include "render/words/device.h"
@@ -268,9 +268,7 @@ static const char *device_text(struct sheet *sheet, const struct device_trace *d
     return sheet_format(sheet, "%s (%s%s)", device_words(device->ordinal).text, events, oom);
 }
 
-/* Lists all devices but one, those that ran out of memory first; of many only the first ones. */
-static const char *devices_text(struct sheet *sheet, const struct trace *trace,
-                                const struct device_trace *but) {
+const char *words_devices(struct sheet *sheet, const struct trace *trace, const struct device_trace *but) {
     enum { SHOWN = 8 };
     const char *text = "";
     uint32_t n = 0;
@@ -287,7 +285,7 @@ static const char *devices_text(struct sheet *sheet, const struct trace *trace,
 static void skipped_write(struct sheet *sheet, const struct report_device *report) {
     if (report->options->device != REPORT_ALL_DEVICES && report->trace->n_devices > 1)
         sheet_point(sheet, "Left out, because -d names another device: %s.",
-                    devices_text(sheet, report->trace, report->device));
+                    words_devices(sheet, report->trace, report->device));
 }
 
 static void trust_write(struct sheet *sheet, const struct report_device *report) {
@@ -318,8 +316,7 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
 
 /* ---- the whole ---- */
 
-static bool device_write(void *context, const struct report_device *report) {
-    struct buffer *out = context;
+static bool full_write(struct buffer *out, const struct report_device *report) {
     struct sheet sheet = words_sheet(out, report->arena, report->options->format, report->options->look);
     sheet.last = SHEET_PARAGRAPH;
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
@@ -368,8 +365,9 @@ bool report_still(const struct report_page *page, const struct report_device *re
     return !sheet.out->failed;
 }
 
-bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
-                 struct arena *scratch) {
+/* The beginning of the full text. */
+static void file_write(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                       struct arena *scratch) {
     struct sheet sheet = words_sheet(out, scratch, options->format, options->look);
     sheet_heading(&sheet, 1, "Memory of %s", sheet_name(&sheet, options->file, strlen(options->file)));
     sheet_say(&sheet, "Fingerprint %s", options->fingerprint);
@@ -380,6 +378,48 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
     /* The devices are listed first, so that one that failed is found without reading about the others. */
     if (trace->n_devices > 1 && options->device == REPORT_ALL_DEVICES && trace_has_allocations(trace))
         sheet_say(&sheet, "%s devices: %s.", format_count(trace->n_devices).text,
-                  devices_text(&sheet, trace, NULL));
-    return report_each_device(trace, options, scratch, device_write, out) && !out->failed;
+                  words_devices(&sheet, trace, NULL));
+}
+
+struct text_writing {
+    struct buffer *out;
+    const struct trace *trace; /* the whole */
+    bool screen;               /* the screen comes next, about the next device */
+};
+
+static bool device_write(void *context, const struct report_device *report) {
+    struct text_writing *writing = context;
+    struct buffer *out = writing->out;
+    const struct report_options *options = report->options;
+    if (writing->screen) {
+        writing->screen = false;
+        if (!report_screen_device(out, report) || options->format == REPORT_TEXT)
+            return !out->failed;
+        buffer_add_text(out, "\n<details><summary>The full report</summary>\n\n");
+        file_write(out, writing->trace, options, report->arena);
+    }
+    return full_write(out, report);
+}
+
+/* The places in which devices are written: the first, those that ran out of memory, the others. */
+enum { PLACE_FIRST, PLACE_OOM, PLACE_OTHER, PLACES };
+
+static unsigned place_of(const struct device_trace *device, const struct report_options *options) {
+    return device->ordinal == options->first ? PLACE_FIRST : device->n_ooms != 0 ? PLACE_OOM : PLACE_OTHER;
+}
+
+bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                 struct arena *scratch) {
+    struct text_writing writing = {out, trace, options->format != REPORT_FULL && trace->n_devices != 0};
+    bool all = options->device == REPORT_ALL_DEVICES && options->format != REPORT_TEXT;
+    bool done = true;
+    if (!writing.screen)
+        file_write(out, trace, options, scratch);
+    for (unsigned place = PLACE_FIRST; place < (all ? PLACES : PLACE_OOM); place++)
+        for (uint32_t i = 0; done && i < trace->n_devices; i++)
+            if (place_of(&trace->devices[i], options) == place)
+                done = report_one_device(trace, i, options, scratch, device_write, &writing);
+    if (options->format == REPORT_MARKDOWN && trace->n_devices != 0)
+        buffer_add_text(out, "\n</details>\n");
+    return done && !out->failed;
 }

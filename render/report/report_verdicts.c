@@ -89,6 +89,17 @@ void report_layers(struct sheet *sheet, const struct report_device *report) {
               layers->site != 0 ? place_text(sheet, report, layers->site) : "", layers->alike, odd);
 }
 
+void report_finding(struct sheet *sheet, const struct report_device *report, const struct finding *finding,
+                    bool in_full) {
+    const struct verdicts *verdicts = &report->verdicts;
+    char text[FINDING_TEXT_NBYTES] = "";
+    if (in_full)
+        finding_detail(verdicts, finding, text, sizeof text);
+    sheet_tagged_point(sheet, urgency_of(finding), "[%s] %s.%s%s", weight_of(sheet, finding),
+                       title_of(sheet, verdicts, finding), in_full ? " " : "",
+                       sheet_quote(sheet, text, strlen(text)));
+}
+
 void report_findings(struct sheet *sheet, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
@@ -96,12 +107,8 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
     if (verdicts->findings.count == 0 && (report->device->allocations.count == 0 || log))
         return;
     sheet_heading(sheet, 3, "What to know");
-    for (uint32_t i = 0; i < verdicts->findings.count && i < FINDINGS_SHOWN; i++) {
-        const struct finding *finding = &verdicts->findings.finding[i];
-        finding_detail(verdicts, finding, text, sizeof text);
-        sheet_tagged_point(sheet, urgency_of(finding), "[%s] %s. %s", weight_of(sheet, finding),
-                           title_of(sheet, verdicts, finding), sheet_quote(sheet, text, strlen(text)));
-    }
+    for (uint32_t i = 0; i < verdicts->findings.count && i < FINDINGS_SHOWN; i++)
+        report_finding(sheet, report, &verdicts->findings.finding[i], true);
     if (verdicts->findings.count > FINDINGS_SHOWN)
         sheet_say(sheet, "Not listed: %s; --json has them all.",
                   words_counted(sheet, verdicts->findings.count - FINDINGS_SHOWN, "more finding"));

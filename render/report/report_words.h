@@ -34,6 +34,9 @@ const char *words_plural(struct sheet *sheet, const char *thing);
 /* Makes "Call sites" of "call sites". For our own words only, which begin with a to z. */
 const char *words_capital(struct sheet *sheet, const char *text);
 
+/* Lists all devices but one (NULL: all), those that ran out of memory first; of many only the first ones. */
+const char *words_devices(struct sheet *sheet, const struct trace *trace, const struct device_trace *but);
+
 /* Writes free blocks by pool, stream and class of requests, as a table. */
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary);
@@ -51,11 +54,15 @@ void report_peak_made(struct sheet *sheet, const struct report_device *report);
 /* Writes the number of layers and how alike they are; nothing if there are none. */
 void report_layers(struct sheet *sheet, const struct report_device *report);
 void report_findings(struct sheet *sheet, const struct report_device *report);
+/* Writes a finding as a point: its title, and `in_full` what it is about and what to do. */
+void report_finding(struct sheet *sheet, const struct report_device *report, const struct finding *finding,
+                    bool in_full);
 void report_steps(struct sheet *sheet, const struct report_device *report);
 void report_categories(struct sheet *sheet, const struct report_device *report);
 void report_fragmentation(struct sheet *sheet, const struct report_device *report);
 
-/* Writes the levels that a log prints. */
+/* Writes the levels that a log prints, as a table; the other function the whole section. */
+void report_log_levels(struct sheet *sheet, const struct report_device *report);
 void report_log_text(struct sheet *sheet, const struct report_device *report);
 
 /* Writes which memory stayed, came and went between the dumps of a series; nothing if there are no dumps. */

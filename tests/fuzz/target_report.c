@@ -28,7 +28,8 @@ static void report_check(const struct trace *trace, enum report_format format, u
         .kind = "snapshot",
         .group = choice % COMPARE_KINDS,
         .top = choice >> 4,
-        .device = choice & 8 && trace->n_devices != 0 ? trace->devices[0].ordinal : REPORT_ALL_DEVICES};
+        .device = choice & 8 && trace->n_devices != 0 ? trace->devices[0].ordinal : REPORT_ALL_DEVICES,
+        .first = trace->n_devices != 0 ? trace->devices[0].ordinal : ORDINAL_NONE};
     struct arena scratch;
     arena_init(&scratch, fuzz_host, FUZZ_TRACE_NBYTES);
     struct buffer out = {.host = arena_share(&scratch)};
@@ -47,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct trace trace;
     if (examine_read_recipe(&trace, bytes, nbytes)) {
         report_check(&trace, REPORT_TEXT, choice);
+        report_check(&trace, REPORT_FULL, choice);
         report_check(&trace, REPORT_MARKDOWN, choice);
         report_check(&trace, REPORT_JSON, choice);
     }
