@@ -201,14 +201,9 @@ static enum options_result parse_operand(struct parse *parse, const char *word) 
         parse->at = parse->n_words;
         return OPTIONS_RUN;
     }
-    if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT | VERB_EXPORT | VERB_PLAN)) != 0) {
-        /* Operands go to the places of words that have been read. */
-        settings->inputs = parse->words;
-        settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
-    } else if (settings->input != NULL) {
-        terminal_error(NULL, "only one snapshot can be given, and \"%s\" is a second one", word);
-        return wrong(parse->verb);
-    }
+    /* Operands go to the places of words that have been read. */
+    settings->inputs = parse->words;
+    settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
     if (settings->input == NULL)
         settings->input = word;
     return OPTIONS_RUN;

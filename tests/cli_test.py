@@ -211,9 +211,8 @@ class Usage(Case):
             self.assertTrue(title.startswith(shown.decode()) and len(shown) > 500, shown)
         self.assertIn(b"--theme dark ...", self.flags(*small, *["--theme=dark"] * 100))
 
-    def test_one_snapshot_only(self):
+    def test_a_series_needs_a_name(self):
         self.expect(2, "html", "a", "b", says="several dumps become one series; name its file with -o")
-        self.expect(2, "export", "a", "b", "-o", "x.csv", says='"b" is a second one')
 
     def test_double_dash_ends_the_options(self):
         self.write("-f", snapshot(events_of([1024])))
