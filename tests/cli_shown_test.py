@@ -247,6 +247,14 @@ class Report(Case):
             self.assertRegex(bare, r"^\|[\d.,\sKiMB]+\|[\s\d<>%]+\|[ \d]+\| +\| +\|$")
             self.assertEqual(len(re.findall(r"(?<!\\)\|", row)), 6, row)
 
+    def test_totals_that_are_written_alike_are_practically_the_same(self):
+        for name, size in (("a", 1 << 30), ("b", (1 << 30) + 4), ("c", 3 << 29)):
+            self.write(f"{name}.pickle", snapshot(events_of([size])))
+        text = self.expect(0, "diff", "a.pickle", "b.pickle").stdout.decode()
+        self.assertIn("A and B hold practically the same, 1.0 GiB; B has 4 B more.", text)
+        text = self.expect(0, "diff", "a.pickle", "c.pickle").stdout.decode()
+        self.assertIn("B holds 512 MiB more than A: 1.5 GiB instead of 1.0 GiB.", text)
+
     def test_markdown_and_text_agree(self):
         self.write("s.pickle", snapshot(events_of([1024, 99999] * 4)))
         text = self.expect(0, "report", "--full", "s.pickle").stdout.decode()

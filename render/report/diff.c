@@ -213,16 +213,21 @@ static const char *diff_file(struct sheet *sheet, const struct diff_side *side) 
     return sheet_name(sheet, side->file, strlen(side->file));
 }
 
-/* Writes "B has 14.8 GiB more than A: 86.0 GiB instead of 71.2 GiB." */
+/* Writes "B holds 14.8 GiB more than A: 86.0 GiB instead of 71.2 GiB." Two totals that are written alike are
+ * practically the same. */
 static void verdict_write(struct sheet *sheet, const struct diff *diff) {
     const struct comparison *comparison = &diff->comparison;
     int64_t delta = compare_delta(comparison->a_bytes, comparison->b_bytes);
+    struct figure a = format_bytes(comparison->a_bytes), b = format_bytes(comparison->b_bytes),
+                  by = format_bytes(magnitude_of(delta));
     if (delta == 0)
         sheet_say(sheet, "A and B hold the same: %s.", words_bytes(sheet, comparison->a_bytes));
+    else if (strcmp(a.text, b.text) == 0)
+        sheet_say(sheet, "A and B hold practically the same, %s; B has %s %s.", a.text, by.text,
+                  delta > 0 ? "more" : "less");
     else
-        sheet_say(sheet, "B holds %s %s than A: %s instead of %s.", format_bytes(magnitude_of(delta)).text,
-                  delta > 0 ? "more" : "less", format_bytes(comparison->b_bytes).text,
-                  format_bytes(comparison->a_bytes).text);
+        sheet_say(sheet, "B holds %s %s than A: %s instead of %s.", by.text, delta > 0 ? "more" : "less",
+                  b.text, a.text);
     if (diff->filter != NULL)
         sheet_say(sheet, "Only what passes the filter: %s.",
                   sheet_name(sheet, diff->filter, strlen(diff->filter)));
