@@ -63,3 +63,16 @@ static inline size_t utf8_put(uint32_t code, char bytes[4]) {
     bytes[0] = (char)(mark[length] | code);
     return length;
 }
+
+/* The length of a text's beginning in at most so many bytes that ends with a whole character. O(most). */
+static inline size_t utf8_fit(const char *text, size_t most) {
+    size_t length = 0;
+    while (length < most && text[length] != '\0')
+        length++;
+    for (size_t back = 0; back < 3 && length > 0 && ((uint8_t)text[length] & 0xc0) == 0x80; back++)
+        length--;
+    return length;
+}
+
+/* The two arguments of "%.*s" for at most so many bytes of a text. */
+#define UTF8_FIT(text, most) (int)utf8_fit((text), (most)), (text)

@@ -1,4 +1,5 @@
 #include "cli/filter.h"
+#include "base/utf8.h"
 
 #include "base/bits.h"
 #include "cli/exit_code.h"
@@ -66,7 +67,7 @@ static bool category_word_is_known(const struct filter_word *word, char *wrong, 
             return true;
         suggestion_offer(&suggestion, category_label[i].name);
     }
-    int n = snprintf(wrong, capacity, "\"%.60s\" is not a category; ", typed);
+    int n = snprintf(wrong, capacity, "\"%.*s\" is not a category; ", UTF8_FIT(typed, 60));
     if (suggestion.closest != NULL)
         snprintf(wrong + n, capacity - (size_t)n, "did you mean \"category:%s\"?", suggestion.closest);
     for (uint32_t i = 0; suggestion.closest == NULL && i < CATEGORY_COUNT; i++)

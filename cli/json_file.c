@@ -38,8 +38,8 @@ static void tree_free(void *block) {
 
 static void fault_note(struct json_fault *fault, const char *what, const char *key, size_t offset) {
     if (fault != NULL)
-        snprintf(fault->text, sizeof fault->text, ": %s%.60s%s (offset %zu)", what, key != NULL ? key : "",
-                 key != NULL ? "\" is there twice" : "", offset);
+        snprintf(fault->text, sizeof fault->text, ": %s%.*s%s (offset %zu)", what,
+                 UTF8_FIT(key != NULL ? key : "", 60), key != NULL ? "\" is there twice" : "", offset);
 }
 
 /* ---- numbers, characters and escapes that are not JSON but that cJSON accepts ---- */

@@ -241,7 +241,8 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                                   .max_entries = 1000000,
                                   .keep = 8,
                                   .keep_percent = 2,
-                                  .every_us = 1000000};
+                                  .every_us = 1000000,
+                                  .max_seconds = 1800};
     struct parse parse = {.verb = verb, .settings = settings, .words = words, .n_words = n_words};
     while (parse.at < parse.n_words) {
         enum options_result result = parse_word(&parse);

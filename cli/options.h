@@ -111,6 +111,7 @@ struct settings {
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;
     uint32_t jobs;          /* 0: as many as cores and memory allow */
+    uint32_t max_seconds;   /* batch: that a file may take; 1,800 by default */
     bool png, flat, resume; /* flat: do not go down into directories */
     uint32_t pages;         /* batch: enum batch_pages */
     bool series;            /* html, png, report: several inputs are one recording */

@@ -1,4 +1,5 @@
 /* The table of options: for each the verbs that have it, its effect on the settings, and its help. */
+#include "base/utf8.h"
 #include "cli/options_internal.h"
 
 #include "analysis/model/allocator_settings.h"
@@ -151,19 +152,19 @@ static bool apply_export_to(struct settings *settings, const char *value) {
         return true;
     }
     snprintf(settings->wrong, sizeof settings->wrong,
-             kind == EXPORT_KINDS ? "\"%.60s\" is neither a kind (%s) nor a position"
-                                  : "\"%.60s\" is a second kind; one at a time of %s",
-             value, export_kind_words + 1);
+             kind == EXPORT_KINDS ? "\"%.*s\" is neither a kind (%s) nor a position"
+                                  : "\"%.*s\" is a second kind; one at a time of %s",
+             UTF8_FIT(value, 60), export_kind_words + 1);
     return false;
 }
 
 static bool apply_set(struct settings *settings, const char *value) {
     if (!allocator_setting_is_fine(value)) {
         snprintf(settings->wrong, sizeof settings->wrong,
-                 "\"%.60s\" is not KEY=VALUE with a value that PyTorch takes; keys: expandable_segments, "
+                 "\"%.*s\" is not KEY=VALUE with a value that PyTorch takes; keys: expandable_segments, "
                  "garbage_collection_threshold, large_segment_size_mb, max_non_split_rounding_mb, "
                  "max_split_size_mb, per_process_memory_fraction, roundup_power2_divisions",
-                 value);
+                 UTF8_FIT(value, 60));
         return false;
     }
     if (settings->n_set == SETS_CAPACITY)
@@ -318,6 +319,8 @@ static const struct option options[] = {
     {0, VERB_RUN, "no-report", NULL, SET(no_report, 1), "write no pages at the end"},
     {'j', VERB_BATCH, "jobs", "N", NUMBER(jobs, 1, 4096),
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
+    {0, VERB_BATCH, "max-time", "SECONDS", NUMBER(max_seconds, 1, 10000000),
+     "a file that takes longer fails (default: 1800)"},
     {0, VERB_BATCH, "png", NULL, SET(png, 1), "write a picture of each file too"},
     {0, VERB_BATCH, "pages", "all|odd|none", WORD(pages),
      "odd: only of recordings that the index calls odd, and of\nthose that they are compared with (default: "

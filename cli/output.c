@@ -7,6 +7,7 @@
 #include "cli/pipe.h"
 #include "cli/terminal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The temporary file that a signal must remove; empty: none. It changes only while those signals are blocked. */
@@ -335,6 +337,27 @@ void output_sweep(int directory, const char *name) {
     close(fd);
 }
 
+/* Removes what runs that were killed have left beside the target. A file that was written to within a day is left
+ * alone: not all file systems lock for all machines. */
+static void temporaries_sweep(const char *path) {
+    enum { DAY_S = 24 * 60 * 60 };
+    char *folder = memory_text("%.*s.", (int)directory_length(path), path);
+    DIR *directory = opendir(folder);
+    struct stat status;
+    while (directory != NULL) {
+        const struct dirent *entry = readdir(directory);
+        if (entry == NULL)
+            break;
+        if (is_temporary(entry->d_name) &&
+            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            status.st_mtim.tv_sec + DAY_S < time(NULL))
+            output_sweep(dirfd(directory), entry->d_name);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    free(folder);
+}
+
 /* Opens a new file beside the target, locks it and dooms it. Below 0: errno. */
 static int temporary_open(const char *path) {
     for (int attempt = 0; attempt < 16; attempt++) {
@@ -439,6 +462,7 @@ bool output_keep_names(const char *path) {
  * the doomed one. Below 0: errno. */
 static int doomed_open(const char *path) {
     sigset_t before;
+    temporaries_sweep(path);
     output_hold_signals(&before);
     int fd = temporary_open(path), error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

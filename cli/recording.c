@@ -1,4 +1,5 @@
 #include "cli/recording.h"
+#include "base/utf8.h"
 
 #include "analysis/loop/category.h"
 #include "analysis/loop/frame_bits.h"
@@ -234,8 +235,8 @@ static bool series_read(struct recording *recording, const struct settings *sett
         left = left > used ? left - used : 0;
     }
     recording->trace.arena.limit_nbytes = left != 0 ? left : 1;
-    snprintf(recording->series_name, sizeof recording->series_name, "%.100s and %u more",
-             recording->input.name, n - 1);
+    snprintf(recording->series_name, sizeof recording->series_name, "%.*s and %u more",
+             UTF8_FIT(recording->input.name, 100), n - 1);
     recording->input.name = recording->series_name;
     done = done && parts_join(recording, parts, n);
     if (done)

@@ -1,4 +1,5 @@
 #include "cli/rules.h"
+#include "base/utf8.h"
 
 #include "analysis/loop/category.h"
 #include "cli/memory.h"
@@ -36,7 +37,7 @@ struct rule_list {
 };
 
 static bool rule_wrong(const struct rule_list *list, unsigned line, const char *what, const char *text) {
-    terminal_error(list->path, "line %u: %s: \"%.60s\"", line, what, text);
+    terminal_error(list->path, "line %u: %s: \"%.*s\"", line, what, UTF8_FIT(text, 60));
     return false;
 }
 

@@ -158,7 +158,7 @@ bool progress_show(const char *line) {
         return false;
     terminal.line_shown = 1;
     uint32_t columns = terminal_columns(STDERR_FILENO);
-    fprintf(stderr, "\r%.*s\033[K", (int)(columns != 0 ? columns : 80) - 1, line);
+    fprintf(stderr, "\r%.*s\033[K", UTF8_FIT(line, (columns != 0 ? columns : 80) - 1));
     fflush(stderr);
     return true;
 }

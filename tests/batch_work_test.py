@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -350,6 +351,25 @@ class Trouble(Folder):
         self.assertEqual([entry["input"] for entry in result["failed"]], ["rank1.pickle"])
         self.assertEqual(hidden(self.folder / "out"), [])
         self.assert_whole()
+
+    def test_a_file_that_takes_too_long_fails_alone(self):
+        """The worker is stopped, as one that reads a bomb would go on for ever."""
+        process, worker = self.start_set("-j2", "--max-time", "1")
+        time.sleep(1.5)
+        os.kill(worker, signal.SIGCONT)
+        self.assertEqual(process.wait(TIMEOUT_S), 4)
+        result = summary(self.folder / "out")
+        self.assertEqual([row["rank"] for row in result["rows"]], [0, 2])
+        self.assertEqual(result["failed"][0]["reason"], "took longer than 1 s; --max-time allows more")
+
+    def test_more_workers_than_files_may_be_open(self):
+        """Where there is no room for another worker, the batch waits for the end of one."""
+        for rank in range(40):
+            self.put(f"rank{rank}.pickle")
+        done = batch(self.dumps, "-o", self.folder / "out", "-j40", "--max-memory", "8GiB",
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(summary(self.folder / "out")["rows"]), 40)
 
     def test_interrupt(self):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):

@@ -77,6 +77,10 @@ def judge(folder, each):
         wrong.append(f"{len(told)} findings instead of {each.findings}: {[finding['title'] for finding in told]}")
     if summary["totals"]["cohorts"] != each.cohorts:
         wrong.append(f"{summary['totals']['cohorts']} cohorts instead of {each.cohorts}")
+    for text in [finding["title"] for finding in told] + [row["finding"] for row in summary["rows"] if row["finding"]]:
+        figures = re.findall(r"[\d.]+ [KMG]iB", text)
+        if len(text.split()) > 25 or len(figures) > len(set(figures)):
+            wrong.append(f"too long, or a figure twice: {text}")
     for row in summary["rows"]:
         more = sum(max(0, entry["bytes"] - entry["median_bytes"]) for entry in row["differences"][:1])
         if more > row["peak_bytes"]:

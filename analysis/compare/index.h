@@ -106,13 +106,14 @@ struct index_row {
     /* Filled by index_analyse: */
     /* another row that is no copy has this rank and step: only the path tells them apart */
     bool has_namesake;
-    unsigned odd;        /* of enum index_odd */
-    double score;        /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
-    double severity;     /* the largest difference as a share of the median, for sorting */
-    const char *made_of; /* what the peak consists of, in a sentence; NULL: a log, or unknown */
-    const char *finding; /* sentences for people; NULL: nothing found */
-    const char *kind;    /* kind of the finding, as in summary.json */
-    const char *blamed;  /* call site named by the finding; NULL: none */
+    unsigned odd;          /* of enum index_odd */
+    double score;          /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
+    double severity;       /* the largest difference as a share of the median, for sorting */
+    const char *made_of;   /* what the peak consists of, in a sentence; NULL: a log, or unknown */
+    const char *finding;   /* a sentence for people; NULL: nothing found */
+    const char *predicate; /* the same without its subject */
+    const char *kind;      /* kind of the finding, as in summary.json */
+    const char *blamed;    /* call site named by the finding; NULL: none */
     /* page of the difference from its cohort's median row, beside the index; NULL: not made */
     const char *diff;
     const char *copy_of; /* input of the row whose recording this is a copy of; NULL: no copy, so it counts */
@@ -151,6 +152,7 @@ struct index {
     struct index_row *rows; /* sorted by index_sort */
     struct index_refusal *failed, *skipped;
 
+    bool lacks_memory; /* a sentence could not be made */
     uint32_t n_cohorts, n_copies;
     uint32_t n_findings; /* filled by index_analyse: the most severe first */
     struct index_finding *findings;

@@ -1,18 +1,12 @@
 /* Findings from the comparison of ranks: one for all similar rows. */
 #include "analysis/compare/index_internal.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-char *index_text(struct index *index, const char *text) {
-    size_t nbytes = strlen(text) + 1;
-    char *copy = arena_alloc(index->arena, nbytes);
-    if (copy != NULL)
-        memcpy(copy, text, nbytes);
-    return copy;
-}
 
 static uint64_t group_hash(const char *group) {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -125,7 +119,6 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
     struct index_finding *finding = &index->findings[index->n_findings];
     const struct index_row *row = &index->rows[claims[0].row];
     const struct index_note *note = claims[0].note;
-    char title[FINDING_CAPACITY] = "";
     *finding = (struct index_finding){.kind = note != NULL ? note->kind : row->kind,
                                       .severity = note != NULL ? note->severity : row_severity(row),
                                       .confidence = note != NULL ? note->confidence : CONFIDENCE_CERTAIN,
@@ -147,14 +140,11 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
     qsort(finding->rows, finding->n_rows, sizeof *finding->rows, row_order);
     if (finding->site != NULL && finding->site[0] == '\0')
         finding->site = NULL;
-    if (note != NULL)
-        index_title_of_notes(index, finding, note, title);
-    else
-        index_title_of_rows(index, finding, title);
-    finding->title = index_text(index, title);
+    finding->title =
+        note != NULL ? index_title_of_notes(index, finding, note) : index_title_of_rows(index, finding);
     finding->detail = note != NULL ? note->title : index->rows[finding->rows[0]].finding;
     index->n_findings++;
-    return finding->title != NULL;
+    return true;
 }
 
 /* ---- many lines of one kind ---- */
@@ -177,23 +167,20 @@ static bool findings_alike(const struct index_finding *a, const struct index_fin
            memcmp(a->rows, b->rows, a->n_rows * sizeof *a->rows) == 0;
 }
 
-/* Joins findings: forty lines of one leak become one finding. The first gives the title, the others are counted,
- * and named in its detail. */
-static bool finding_join(struct index *index, struct index_finding *first, uint32_t n_more) {
-    char text[FINDING_CAPACITY];
+/* Joins findings: forty lines of one leak become one finding. The first gives the title; the next are named in its
+ * detail. */
+static void finding_join(struct index *index, struct index_finding *first, uint32_t n_more) {
+    enum { MORE_SHOWN = 8 };
     const char *what = first->about == INDEX_OF_OOM ? "time" : "line";
-    snprintf(text, sizeof text, "%.1300s; likewise %" PRIu32 " more %s%s", first->title, n_more, what,
-             n_more == 1 ? "" : "s");
-    first->title = index_text(index, text);
-    size_t used = (size_t)snprintf(text, sizeof text, "%.300s", first->detail);
-    for (uint32_t i = 1; i <= n_more && used + 100 < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "; %.90s",
-                                 first[i].detail != NULL ? first[i].detail : "");
-    first->detail = index_text(index, text);
-    return first->title != NULL && first->detail != NULL;
+    first->title = index_say(index, "%s; likewise %" PRIu32 " more %s%s", first->title, n_more, what,
+                             n_more == 1 ? "" : "s");
+    for (uint32_t i = 1; i <= n_more && i <= MORE_SHOWN; i++) {
+        const char *more = first[i].detail != NULL ? first[i].detail : "";
+        first->detail = index_say(index, "%s; %.*s", first->detail, UTF8_FIT(more, 90));
+    }
 }
 
-static bool findings_join_alike(struct index *index) {
+static void findings_join_alike(struct index *index) {
     uint32_t kept = 0;
     if (index->n_findings != 0)
         qsort(index->findings, index->n_findings, sizeof *index->findings, alike_compare);
@@ -201,12 +188,11 @@ static bool findings_join_alike(struct index *index) {
         struct index_finding *first = &index->findings[from];
         for (to = from + 1; to < index->n_findings && findings_alike(first, &index->findings[to]);)
             to++;
-        if (to - from > 1 && !finding_join(index, first, to - from - 1))
-            return false;
+        if (to - from > 1)
+            finding_join(index, first, to - from - 1);
         index->findings[kept++] = *first;
     }
     index->n_findings = kept;
-    return true;
 }
 
 static uint32_t claims_collect(const struct index *index, struct claim *claims) {
@@ -243,7 +229,8 @@ static bool findings_unite(struct index *index) {
             to++;
         done = finding_make(index, claims + from, to - from);
     }
-    done = done && findings_join_alike(index);
+    if (done)
+        findings_join_alike(index);
     if (done && index->n_findings != 0)
         qsort(index->findings, index->n_findings, sizeof *index->findings, finding_compare);
     free(claims);
@@ -286,7 +273,7 @@ bool index_analyse(struct index *index) {
         namesakes_mark(index, of, count);
     done = done && outliers_find(rows, count, &scratch, &index->n_cohorts);
     for (uint32_t i = 0; done && i < count; i++)
-        done = index_row_tell(index, &index->rows[of[i]], &rows[i], of);
+        index_row_tell(index, &index->rows[of[i]], &rows[i], of);
     arena_release(&scratch);
-    return done && findings_unite(index);
+    return done && findings_unite(index) && !index->lacks_memory;
 }

@@ -1,31 +1,20 @@
-/* Private to the files of the index: index_findings.c (which rows form one finding), index_rows.c (sentences about
- * one row) and index_titles.c (sentences about several). */
+/* Private to the files of the index: index_findings.c (which rows form one finding) and index_words.c (sentences about
+ * one row, and about several). */
 #pragma once
 
 #include "analysis/compare/index.h"
 
-/* Room for a title, with its NUL. */
-enum { FINDING_CAPACITY = 1400, RANKS_SHOWN = 160 };
+/* A text in the index's arena; without memory it is "", and index->lacks_memory is set. */
+__attribute__((format(printf, 2, 3))) const char *index_say(struct index *index, const char *format, ...);
 
-/* Copies a text into the index's arena. NULL: no memory. */
-char *index_text(struct index *index, const char *text);
+/* "rank 3, step 10", with the path if that is ambiguous. */
+const char *index_subject(struct index *index, const struct index_row *row);
 
-/* ---- index_rows.c ---- */
-
-struct subject {
-    char text[288];
-};
-
-/* "rank 3, step 10", with the path if that is ambiguous; "it" after the first sentence. */
-struct subject index_subject(const struct index_row *row, const char *finding);
-
-/* Writes a row's sentences from its comparison: `of` maps compared rows to rows. False: no memory. */
-bool index_row_tell(struct index *index, struct index_row *row, const struct outlier_row *from,
+/* Fills what follows from a row's comparison, with a sentence of at most 25 words: `of` maps compared rows to rows. */
+void index_row_tell(struct index *index, struct index_row *row, const struct outlier_row *from,
                     const uint32_t *of);
 
-/* ---- index_titles.c ---- */
-
-/* The title for rows whose own findings, or notes, are alike; `title` has FINDING_CAPACITY bytes. */
-void index_title_of_rows(const struct index *index, const struct index_finding *finding, char *title);
-void index_title_of_notes(const struct index *index, const struct index_finding *finding,
-                          const struct index_note *note, char *title);
+/* The title for rows whose own findings are alike, and for rows with the same note. */
+const char *index_title_of_rows(struct index *index, const struct index_finding *finding);
+const char *index_title_of_notes(struct index *index, const struct index_finding *finding,
+                                 const struct index_note *note);

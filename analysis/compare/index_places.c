@@ -4,6 +4,7 @@
  * their place.
  */
 #include "analysis/compare/index.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,7 +110,7 @@ static int number_compare(const void *a, const void *b) {
 /* Writes "pp2 ep0,2-7" for places by rising number. */
 static void places_text(const char *group, unsigned kind, const struct place *places, uint32_t count,
                         char *text) {
-    size_t used = (size_t)snprintf(text, TEXT_CAPACITY, "%.100s%s%s", group != NULL ? group : "",
+    size_t used = (size_t)snprintf(text, TEXT_CAPACITY, "%.*s%s%s", UTF8_FIT(group != NULL ? group : "", 100),
                                    group != NULL && *group != '\0' ? " " : "", place_names[kind]);
     for (uint32_t i = 0, end; i < count && used + 60 < TEXT_CAPACITY; i = end) {
         for (end = i + 1; end < count && places[end].number == places[end - 1].number + 1;)

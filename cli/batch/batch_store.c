@@ -433,7 +433,8 @@ bool store_end(struct output_file *file, struct batch *batch, const char *name, 
     output_hold_signals(&before); /* a signal would leave the staged file */
     done = output_file_end(file, done);
     if (done && !output_place(batch->store, name)) {
-        terminal_error(batch_text(batch, "%s/%s", batch->directory, name), "cannot write: %s", strerror(errno));
+        terminal_error(batch_text(batch, "%s/%s", batch->directory, name), "cannot write: %s",
+                       strerror(errno));
         unlink(staged);
         done = false;
     }

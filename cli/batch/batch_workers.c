@@ -7,6 +7,8 @@
 #include "cli/terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +31,8 @@ struct worker {
     pid_t pid; /* 0: idle */
     struct batch_file *file;
     uint64_t reserved_nbytes;
-    int log; /* its standard error, in memory: a full disk must not cost the reason */
+    int log;         /* its standard error, in memory: a full disk must not cost the reason */
+    int64_t ends_us; /* then its file has taken too long */
 };
 
 /* The progress of a batch: a line that is rewritten on a terminal, otherwise a note every ten seconds. */
@@ -107,6 +110,9 @@ __attribute__((noreturn)) static void worker_main(const struct pool *pool, const
     setpgid(0, 0); /* the terminal's Ctrl-C reaches the parent only, which kills its workers */
     if (dup2(worker->log, STDERR_FILENO) < 0)
         _exit(CONVERT_FAILED);
+    for (uint32_t i = 0; i < pool->n_workers; i++) /* they count towards what this process may open */
+        if (pool->workers[i].pid != 0)
+            close(pool->workers[i].log);
     pthread_sigmask(SIG_SETMASK, &pool->before, NULL);
     terminal_init(true, COLOR_NEVER);
     memory_end_with(CONVERT_NO_MEMORY);
@@ -121,25 +127,36 @@ static void file_fail(struct batch_file *file, const char *reason) {
     terminal_error(file->path, "%s", file->reason);
 }
 
-static void worker_start(struct pool *pool, struct batch_file *file, uint64_t reserved_nbytes) {
+/* False: the system has no room for one more process or file now, but a worker's end will give it some. */
+static bool worker_start(struct pool *pool, struct batch_file *file, uint64_t reserved_nbytes) {
     struct worker *worker = pool->workers;
     while (worker->pid != 0)
         worker++;
-    *worker = (struct worker){.file = file, .reserved_nbytes = reserved_nbytes};
+    *worker = (struct worker){.file = file,
+                              .reserved_nbytes = reserved_nbytes,
+                              .ends_us = clock_us() + (int64_t)pool->batch->settings->max_seconds * 1000000};
     worker->log = memfd_create("strata-log", MFD_CLOEXEC);
     pid_t parent = getpid();
-    worker->pid = worker->log >= 0 ? fork() : -1;
+    int spare = worker->log >= 0 ? fcntl(worker->log, F_DUPFD_CLOEXEC, 0) : -1;
+    if (spare >= 0) /* putting results in place needs one more */
+        close(spare);
+    worker->pid = spare >= 0 ? fork() : -1;
     if (worker->pid == 0)
         worker_main(pool, worker, parent);
     if (worker->pid < 0) {
-        file_fail(file, batch_text(pool->batch, "cannot start a worker: %s", strerror(errno)));
+        int error = errno;
         if (worker->log >= 0)
             close(worker->log);
         worker->pid = 0;
-        return;
+        if (pool->n_running != 0)
+            return false;
+        file_fail(file, batch_text(pool->batch, "cannot start a worker: %s", strerror(error)));
+        progress_add(&pool->progress, file->nbytes);
+        return true;
     }
     pool->reserved_nbytes += reserved_nbytes;
     pool->n_running++;
+    return true;
 }
 
 /* The last message of a worker without "strata: "FILE": " before it. NULL: it said nothing. */
@@ -177,6 +194,11 @@ static void worker_done(struct pool *pool, struct batch_file *file) {
 
 static void worker_killed(struct pool *pool, struct batch_file *file, int number) {
     const char *hint = number == SIGKILL ? ", as happens when memory runs out" : "";
+    if (number == SIGALRM) {
+        file_fail(file, batch_text(pool->batch, "took longer than %" PRIu32 " s; --max-time allows more",
+                                   pool->batch->settings->max_seconds));
+        return;
+    }
     file_fail(file, batch_text(pool->batch, "its worker was killed by signal %d (%s)%s", number,
                                strsignal(number), hint));
 }
@@ -236,18 +258,20 @@ static void pool_start(struct pool *pool) {
         uint64_t nbytes = file_reservation(pool, file);
         if (!pool_has_room(pool, nbytes))
             return;
+        if (file_admit(pool, file) && !worker_start(pool, file, nbytes))
+            return;
         pool->next++;
-        if (file_admit(pool, file))
-            worker_start(pool, file, nbytes);
     }
     while (pool->n_running == 0 && pool->n_again != 0)
-        worker_start(pool, pool->again[--pool->n_again], pool->memory_nbytes);
+        (void)worker_start(pool, pool->again[--pool->n_again], pool->memory_nbytes);
 }
 
 static void pool_reap(struct pool *pool) {
     for (uint32_t i = 0; i < pool->n_workers; i++) {
         struct worker *worker = &pool->workers[i];
         int status;
+        if (worker->pid != 0 && clock_us() > worker->ends_us)
+            kill(worker->pid, SIGALRM);
         if (worker->pid != 0 && waitpid(worker->pid, &status, WNOHANG) == worker->pid)
             worker_end(pool, worker, status);
     }

@@ -2,6 +2,7 @@
 #include "analysis/findings/budget.h"
 #include "analysis/findings/levels.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "cli/check/check.h"
 #include "cli/clock.h"
 #include "cli/ending.h"
@@ -261,8 +262,8 @@ static void trust_check(const struct check_file *file, struct check_verdict *ver
     if (verdict->status == CHECK_BROKEN && grows)
         return;
     char reason[200];
-    snprintf(reason, sizeof reason, "the recording is not complete (%.80s), so the figure may be wrong",
-             file->figures.doubt);
+    snprintf(reason, sizeof reason, "the recording is not complete (%.*s), so the figure may be wrong",
+             UTF8_FIT(file->figures.doubt, 80));
     doubt(verdict, reason);
 }
 
@@ -298,8 +299,8 @@ static void broken_say(const struct check_file *file, struct check_verdict *verd
     struct figure actual = check_figure(rule, verdict->actual), limit = check_figure(rule, verdict->limit);
     verdict->status = CHECK_BROKEN;
     if (rule->metric == METRIC_TRUST)
-        snprintf(verdict->reason, sizeof verdict->reason, "the recording is not complete: %.100s",
-                 file->figures.doubt);
+        snprintf(verdict->reason, sizeof verdict->reason, "the recording is not complete: %.*s",
+                 UTF8_FIT(file->figures.doubt, 100));
     else if (!rule_is_share(rule) && strcmp(actual.text, limit.text) == 0)
         snprintf(verdict->reason, sizeof verdict->reason, "%s bytes is not %s %s bytes",
                  format_count(verdict->actual).text, signs[rule->op], format_count(verdict->limit).text);

@@ -1,4 +1,5 @@
 /* Collects the rules to check: from the command line, strata.json, and the baseline. */
+#include "base/utf8.h"
 #include "cli/check/check.h"
 #include "cli/exit_code.h"
 #include "cli/json_file.h"
@@ -17,8 +18,8 @@ enum { CONFIG_MEMORY_NBYTES = 64 << 20, RULES_MOST = 10000 };
 static bool rule_add(struct check_plan *plan, const char *text, const char *pattern, const char *where) {
     char wrong[200];
     if (plan->n_rules == RULES_MOST) {
-        terminal_error(where, "too many rules: a check may have 10,000; the first one too many is \"%.60s\"",
-                       text);
+        terminal_error(where, "too many rules: a check may have 10,000; the first one too many is \"%.*s\"",
+                       UTF8_FIT(text, 60));
         return false;
     }
     if (plan->n_rules == plan->capacity) {
@@ -28,7 +29,7 @@ static bool rule_add(struct check_plan *plan, const char *text, const char *patt
     struct check_rule *rule = &plan->rules[plan->n_rules];
     rule->pattern = pattern;
     if (!rule_parse(&rule->rule, text, wrong, sizeof wrong)) {
-        terminal_error(where, "the rule \"%.200s\" %s", text, wrong);
+        terminal_error(where, "the rule \"%.*s\" %s", UTF8_FIT(text, 200), wrong);
         return false;
     }
     plan->n_rules++;
@@ -82,7 +83,8 @@ static bool config_member(struct check_plan *plan, const cJSON *item, const char
             plan->skip_steps == 0 && number >= 0 && number < 1e9 ? (uint64_t)number : plan->skip_steps;
         return (number >= 0 && number < 1e9) || config_wrong(path, "\"skip_steps\" is a number of steps");
     }
-    terminal_error(path, "\"%.60s\" is not one of rules, files, baseline and skip_steps", item->string);
+    terminal_error(path, "\"%.*s\" is not one of rules, files, baseline and skip_steps",
+                   UTF8_FIT(item->string, 60));
     return false;
 }
 

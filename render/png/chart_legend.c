@@ -1,4 +1,5 @@
 /* The legend: groups alive at its moment, and a key to lines and patterns. */
+#include "base/utf8.h"
 #include "render/png/chart_maker.h"
 
 #include "base/format.h"
@@ -83,8 +84,8 @@ static void key_of_mark(const struct chart_maker *maker, uint32_t i, struct keys
     const struct chart_address *address = maker->in->options->address;
     char when[96];
     chart_moment_text(maker->in->timeline, address->marks.mark[i], when, sizeof when);
-    key_add(keys, CHART_SWATCH, maker->out->colors.mark[i], "%c: %s%s%.240s", (char)('A' + i), when,
-            address->notes[i][0] != '\0' ? " \xc2\xb7 " : "", address->notes[i]);
+    key_add(keys, CHART_SWATCH, maker->out->colors.mark[i], "%c: %s%s%.*s", (char)('A' + i), when,
+            address->notes[i][0] != '\0' ? " \xc2\xb7 " : "", UTF8_FIT(address->notes[i], 240));
 }
 
 static void key_of_highlight(const struct chart_maker *maker, struct keys *keys) {
@@ -113,7 +114,8 @@ static void keys_add_address(const struct chart_maker *maker, struct keys *keys)
         if (address->marks.mark[i] != MOMENT_NONE)
             key_of_mark(maker, i, keys);
     if (options->search != NULL)
-        key_add(keys, CHART_SWATCH, maker->out->colors.hit, "search: %.110s", options->search->text);
+        key_add(keys, CHART_SWATCH, maker->out->colors.hit, "search: %.*s",
+                UTF8_FIT(options->search->text, 110));
     if (address->marks.pinned == UINT32_MAX)
         key_of_highlight(maker, keys);
 }
@@ -293,7 +295,8 @@ static void header_of(const struct chart_maker *maker, struct header *header) {
     const char *thing = !trace_has_allocations(in->timeline->trace) ? "level" : "allocation";
     snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s %s%s", format_bytes(bytes).text, whole,
              format_count(count).text, thing, count == 1 ? "" : "s");
-    snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);
+    snprintf(header->both, sizeof header->both, "%.*s \xc2\xb7 %.*s", UTF8_FIT(header->what, 150),
+             UTF8_FIT(header->figure, 90));
 }
 
 /* Puts the header in one line if it fits, otherwise in two. Returns its height. */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/utf8.h"
 #include "base/words.h"
 
 static void expect(struct words *words, const char *wanted) {
@@ -39,10 +40,21 @@ static void test_other_marks(void **unused) {
     expect(&words, "train.py:7 keeps 512 B; %U, 1 % of it, % %S 7");
 }
 
+/* A text is cut before the character that does not fit whole. */
+static void test_cut_on_a_character(void **state) {
+    (void)state;
+    static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* 1, 2, 3, 4 and 1 bytes */
+    static const size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+    for (size_t most = 0; most < sizeof whole / sizeof *whole; most++)
+        assert_int_equal(utf8_fit(text, most), whole[most]);
+    assert_int_equal(utf8_fit("\x80\x80\x80\x80\x80", 4), 1); /* no text: cut anywhere */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_other_marks),
+        cmocka_unit_test(test_cut_on_a_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
