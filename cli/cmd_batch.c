@@ -111,6 +111,7 @@ static int batch_work(struct batch *batch) {
         return EXIT_CODE_USAGE;
     if (!rank_pattern_init(&pattern, batch->settings->rank_regex))
         return EXIT_CODE_USAGE;
+    batch->pattern = &pattern;
     int code =
         rules_fingerprint(batch->settings->rules, batch->rules_fingerprint) && batch_prepare(batch, &pattern)
             ? batch_convert_all(batch)

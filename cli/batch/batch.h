@@ -55,12 +55,14 @@ struct batch_file {
 };
 
 struct pool;
+struct rank_pattern;
 struct store;
 
 struct batch {
     const struct settings *settings;
-    struct store *store;   /* NULL: not open yet */
-    struct pool *pool;     /* workers that run now; NULL: none */
+    struct store *store; /* NULL: not open yet */
+    struct pool *pool;   /* workers that run now; NULL: none */
+    const struct rank_pattern *pattern;
     const char *directory; /* of the outputs */
     struct arena arena;
     uint32_t count, capacity;

@@ -54,10 +54,10 @@ static bool join_result(const struct index *index, struct batch *batch, const ch
 }
 
 /* Reads places of ranks, unless the rows are of logs (which are grouped already). */
-static void places_read(struct index *index) {
+static void places_read(struct index *index, const struct batch *batch) {
     for (uint32_t i = 0; i < index->n_rows; i++) {
         struct index_row *row = &index->rows[i];
-        names_places(row->has_allocations ? row->input : "", row->place);
+        names_places(batch->pattern, row->has_allocations ? row->input : "", row->place);
     }
 }
 
@@ -87,7 +87,7 @@ static struct name_list kept_names(const struct index *index, struct batch *batc
 void join_analyse(struct index *index, struct batch *batch) {
     index_sort(index);
     batch_need(batch, index_mark_copies(index));
-    places_read(index);
+    places_read(index, batch);
     batch_need(batch, index_split_places(index) && index_analyse(index) && index_unite_settings(index) &&
                           index_choose_medians(index));
 }

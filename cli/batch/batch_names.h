@@ -5,10 +5,11 @@
 
 #include <regex.h>
 
-enum { RANK_PATTERN_GROUPS = 10 };
+enum { RANK_PATTERN_GROUPS = 10, NAMES_KNOWN = 20 };
 
-/* --rank-regex, ready to match. */
+/* The names in use and --rank-regex, ready to match. */
 struct rank_pattern {
+    regex_t known[NAMES_KNOWN];
     bool given;
     char names[RANK_PATTERN_GROUPS][16]; /* of its groups; "": no name */
     regex_t regex;
@@ -28,7 +29,7 @@ void rank_pattern_release(struct rank_pattern *pattern);
 void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 
 /* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN if missing. */
-void names_places(const char *input, int64_t place[3]);
+void names_places(const struct rank_pattern *pattern, const char *input, int64_t place[3]);
 
 /* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). */
 void names_settle(struct batch *batch);

@@ -2,23 +2,74 @@
 #include "cli/batch/batch_names.h"
 
 #include "cli/ending.h"
+#include "cli/memory.h"
 #include "cli/regex.h"
 #include "cli/terminal.h"
 
-#include <ctype.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum {
-    PATTERN_CAPACITY = 1024,
-    NUMBER_DIGITS = 18,
-    TIME_DIGITS = 8,
-    PADDED_DIGITS = 6,
-    GROUP_CAPACITY = 200
+enum { PATTERN_CAPACITY = 1024, NUMBER_DIGITS = 18, GROUP_CAPACITY = 200 };
+
+/* ---- names in use ---- */
+
+#define BEGIN  "(^|[^a-z])"
+#define FIRST  "(^|[^0-9a-z])"
+#define MARK   "[-_.= ]"
+#define NUMBER MARK "?([0-9]{1,18})($|[^0-9])"
+#define SHORT  "([0-9]{1,7})" /* more digits are a time */
+
+/* Words, each looked for in one part of a path after the other, and shapes of whole names without their endings. */
+enum name_word {
+    NAME_RANK,
+    NAME_R,
+    NAME_STEP,
+    NAME_HOST,
+    NAME_ROLE,
+    NAME_STAGE,
+    NAME_EP,
+    NAME_CP,
+    NAME_TP,
+    NAME_WEAK, /* names a rank only if nothing else does */
+    SHAPES,
+    SHAPES_END = SHAPES + 8, /* the next ones name the step of a file whose rank is known */
 };
+
+/* For each its groups: of the number, or of a word's text; of a shape's rank, step and loose number, which is a rank or,
+ * rather, a step. */
+static const struct {
+    const char *expression;
+    uint8_t number, text, rank, step, loose, rather_step;
+} known[] = {
+    [NAME_RANK] = {"(^|[^a-z]|local" MARK "?)rank" NUMBER, .number = 2, .text = 1},
+    [NAME_R] = {FIRST "r([0-9]{1,18})($|[^0-9a-z])", .number = 2},
+    [NAME_STEP] = {BEGIN "(steps?|iter(ation)?|itrn?)" MARK "?([0-9]{1,18})($|[^-0-9]|-$|-[^0-9])",
+                   .number = 4},
+    [NAME_HOST] = {"^((node|host)(" MARK "[0-9a-z]*|[0-9][0-9a-z]*))", .text = 1},
+    [NAME_ROLE] = {BEGIN "(actor|critic|reward|reference|ref|rollout|learner|prefill|decode)" NUMBER,
+                   .number = 3, .text = 2},
+    [NAME_STAGE] = {BEGIN "(pp|stage)" NUMBER, .number = 3, .text = 2},
+    [NAME_EP] = {BEGIN "ep" NUMBER, .number = 2},
+    [NAME_CP] = {BEGIN "cp" NUMBER, .number = 2},
+    [NAME_TP] = {BEGIN "tp" NUMBER, .number = 2},
+    [NAME_WEAK] = {BEGIN "(worker|process|proc|gpu|cuda)" NUMBER, .number = 3},
+    [SHAPES] = {"^([0-9]{6})" MARK "step" MARK "?" SHORT "$", .rank = 1, .step = 2},
+    {FIRST "snapshot" MARK "?[0-9]{4}-[0-9]+([-_:T]+[0-9]+)+" MARK SHORT "$", .rank = 3},
+    {FIRST "snapshot" MARK "?[0-9]{8,}" MARK SHORT "$", .rank = 2},
+    {FIRST "snapshot" MARK "?" SHORT MARK SHORT "$", .step = 2, .rank = 3},
+    {FIRST "memory" MARK "snapshot" MARK "?" SHORT "$", .loose = 2, .rather_step = 1},
+    {FIRST "(mem|memory" MARK "trace|trace|memsnap|snapshot)" MARK "?" SHORT "$", .loose = 3},
+    {"^" SHORT MARK "(cuda" MARK "memory" MARK "|memory" MARK ")?snapshot$", .loose = 1},
+    {"^" SHORT "$", .loose = 1},
+    [SHAPES_END] = {FIRST "snapshot" MARK "?" SHORT "$", .step = 2},
+    {FIRST "rank" MARK "?[0-9]{1,7}" MARK SHORT MARK "(memory" MARK ")?snapshot$", .step = 2},
+};
+enum { N_KNOWN = sizeof known / sizeof *known, GROUPS = 6 };
+static_assert(sizeof known / sizeof *known == NAMES_KNOWN, "rank_pattern has room for all");
 
 /* ---- --rank-regex ---- */
 
@@ -34,21 +85,30 @@ static void group_note(void *context, size_t group, const char *name, size_t len
         snprintf(pattern->names[group], sizeof pattern->names[group], "%.*s", (int)length, name);
 }
 
+static bool known_release(struct rank_pattern *pattern) {
+    for (unsigned i = 0; i < N_KNOWN; i++)
+        regfree(&pattern->known[i]);
+    return false;
+}
+
 bool rank_pattern_init(struct rank_pattern *pattern, const char *regex) {
     char reason[REGEX_REASON_CAPACITY];
     *pattern = (struct rank_pattern){.given = regex != NULL};
+    for (unsigned i = 0; i < N_KNOWN; i++)
+        if (regcomp(&pattern->known[i], known[i].expression, REG_EXTENDED | REG_ICASE) != 0)
+            memory_end();
     if (regex == NULL)
         return true;
     if (strlen(regex) >= PATTERN_CAPACITY) {
         terminal_error(NULL, "--rank-regex: \"%s\" is too long", regex);
-        return false;
+        return known_release(pattern);
     }
     char *posix = regex_translate(regex, group_note, pattern);
     bool compiled = regex_compile(&pattern->regex, posix, 0, reason);
     free(posix);
     if (!compiled) {
         terminal_error(NULL, "--rank-regex: \"%s\": %s", regex, reason);
-        return false;
+        return known_release(pattern);
     }
     const size_t *first = pattern->first;
     if (pattern->rank_group == 0)
@@ -59,10 +119,11 @@ bool rank_pattern_init(struct rank_pattern *pattern, const char *regex) {
         return true;
     terminal_error(NULL, "--rank-regex: \"%s\" has no group for the rank, such as rank([0-9]+)", regex);
     regfree(&pattern->regex);
-    return false;
+    return known_release(pattern);
 }
 
 void rank_pattern_release(struct rank_pattern *pattern) {
+    known_release(pattern);
     if (pattern->given)
         regfree(&pattern->regex);
 }
@@ -113,344 +174,133 @@ static void pattern_read(struct batch *batch, const struct rank_pattern *pattern
     file->group = pattern_group(batch, pattern, file->input, matches);
 }
 
-/* ---- a word with its number ---- */
-
-struct part {
-    const char *at;
-    size_t nbytes;
+/* What an expression met: a copy of the text, and its groups. */
+struct met {
+    char text[1024];
+    regmatch_t group[GROUPS];
 };
 
-static bool is_separator(char c) {
-    return c != '\0' && strchr("-_.= ", c) != NULL;
+static bool text_meets(const regex_t *regex, const char *text, size_t nbytes, struct met *met) {
+    if (nbytes >= sizeof met->text)
+        return false;
+    memcpy(met->text, text, nbytes);
+    met->text[nbytes] = '\0';
+    return regexec(regex, met->text, GROUPS, met->group, 0) == 0;
 }
 
-/* A word of `part` and the number after it, such as 3 in "oom_rank-3". */
-struct numbered {
-    size_t begin, end; /* of word and number */
-    int64_t number;
-};
-
-/*
- * Finds a word and its number. The word must not follow a letter, and at most one separator may stand before its
- * number. A word of one letter ("r0") must not follow a digit either, and only a separator may follow its number.
- * False: not found.
- */
-static bool part_find(struct part part, const char *word, struct numbered *found) {
-    size_t length = strlen(word), digits;
-    for (size_t i = 0; i + length < part.nbytes; i++) {
-        bool begins = i == 0 || (length == 1 ? !isalnum((unsigned char)part.at[i - 1])
-                                             : !isalpha((unsigned char)part.at[i - 1]));
-        if (!begins || strncasecmp(part.at + i, word, length) != 0)
-            continue;
-        size_t at = i + length;
-        at += length > 1 && is_separator(part.at[at]);
-        int64_t number = number_at(part.at + at, &digits);
-        if (number == BATCH_UNKNOWN || (length == 1 && isalnum((unsigned char)part.at[at + digits])))
-            continue;
-        *found = (struct numbered){i, at + digits, number};
-        return true;
-    }
-    return false;
+static int64_t met_number(const struct met *met, unsigned group) {
+    return group != 0 ? group_number(met->text, &met->group[group]) : BATCH_UNKNOWN;
 }
 
-/* Takes the next part of a path, from the file's name outwards. Begin with at = path + strlen(path), nbytes 0. Slashes
- * at the path's end, which only a sidecar's text can have, end no part. */
-static bool part_next(const char *path, struct part *part) {
-    size_t end = (size_t)(part->at - path);
-    if (part->nbytes != 0 || end != strlen(path)) {
-        if (end == 0)
-            return false;
-        end--; /* the slash */
-    } else {
-        while (end > 0 && path[end - 1] == '/')
-            end--;
-    }
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/')
-        begin--;
-    *part = (struct part){path + begin, end - begin};
-    return end != 0;
-}
-
-static struct part part_last(const char *path) {
-    return (struct part){path + strlen(path), 0};
-}
-
-/* Is the word at `begin` part of "local_rank_3"? */
-static bool is_local(struct part part, size_t begin) {
-    static const char local[] = "local";
-    size_t n = sizeof local - 1;
-    size_t at = begin > 0 && is_separator(part.at[begin - 1]) ? begin - 1 : begin;
-    return at >= n && strncasecmp(part.at + at - n, local, n) == 0;
-}
-
-/* ---- ranks, steps, hosts ---- */
-
-static void read_rank(struct batch_file *file) {
-    struct part part = part_last(file->input);
-    struct numbered found;
-    while (file->rank == BATCH_UNKNOWN && part_next(file->input, &part)) {
-        if (!part_find(part, "rank", &found) && !part_find(part, "r", &found))
-            continue;
-        if (!is_local(part, found.begin))
-            file->rank = found.number;
-        else if (file->local_rank == BATCH_UNKNOWN)
-            file->local_rank = found.number;
-    }
-}
-
-/* Is it a range? "steps1-3" names no step. */
-static bool is_range(struct part part, const struct numbered *found) {
-    return found->end + 1 < part.nbytes && part.at[found->end] == '-' &&
-           isdigit((unsigned char)part.at[found->end + 1]);
-}
-
-static void read_step(struct batch_file *file) {
-    static const char *const words[] = {"step", "steps", "iteration", "iter", "itrn", "itr"};
-    struct part part = part_last(file->input);
-    struct numbered found;
-    while (file->step == BATCH_UNKNOWN && part_next(file->input, &part))
-        for (size_t i = 0; i < sizeof words / sizeof words[0] && file->step == BATCH_UNKNOWN; i++)
-            if (part_find(part, words[i], &found) && !is_range(part, &found))
-                file->step = found.number;
-}
-
-/* Reads the host from a part of the path that begins like "node1" or "host-a". */
-static void read_host(struct batch *batch, struct batch_file *file) {
-    static const char *const words[] = {"node", "host"};
-    struct part part = part_last(file->input);
-    while (file->host == NULL && part_next(file->input, &part))
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-            size_t n = strlen(words[i]), length = n;
-            if (part.nbytes <= n || strncasecmp(part.at, words[i], n) != 0 ||
-                isalpha((unsigned char)part.at[n]))
-                continue;
-            length += is_separator(part.at[length]);
-            while (length < part.nbytes && isalnum((unsigned char)part.at[length]))
-                length++;
-            file->host = batch_text(batch, "%.*s", (int)length, part.at);
-        }
-}
-
-/* ---- groups of ranks that do the same work ---- */
-
-static size_t group_add(char *text, size_t used, const char *name, int64_t number) {
-    const char *blank = used != 0 ? " " : "";
-    int n = number == BATCH_UNKNOWN
-                ? snprintf(text + used, GROUP_CAPACITY - used, "%s%s", blank, name)
-                : snprintf(text + used, GROUP_CAPACITY - used, "%s%s%" PRId64, blank, name, number);
-    return n > 0 && used + (size_t)n < GROUP_CAPACITY ? used + (size_t)n : used;
-}
-
-static bool path_find(const char *path, const char *word, int64_t *number) {
-    struct part part = part_last(path);
-    struct numbered found;
-    while (part_next(path, &part))
-        if (part_find(part, word, &found)) {
-            *number = found.number;
+/* Looks for a word in the parts of a path up to `*end`, from the file's name outwards. Moves `*end` before the part that
+ * has it. */
+static bool path_meets(const struct rank_pattern *pattern, enum name_word word, const char *path, size_t *end,
+                       struct met *met) {
+    for (bool met_it = false; *end > 0; *end -= *end > 0) {
+        size_t begin = *end;
+        while (begin > 0 && path[begin - 1] != '/')
+            begin--;
+        met_it = text_meets(&pattern->known[word], path + begin, *end - begin, met);
+        *end = begin;
+        if (met_it)
             return true;
-        }
+    }
     return false;
 }
 
-static const char *const roles[] = {"actor",   "critic",  "reward",  "reference", "ref",
-                                    "rollout", "learner", "prefill", "decode"};
-
-/* Adds the role that a rank has in a job of several programs, such as "actor". */
-static size_t group_add_roles(char *text, size_t used, const char *input) {
-    int64_t number;
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-        if (path_find(input, roles[i], &number))
-            used = group_add(text, used, roles[i], BATCH_UNKNOWN);
-    return used;
+/* The number after a word in the path; BATCH_UNKNOWN: none. */
+static int64_t path_number(const struct rank_pattern *pattern, enum name_word word, const char *path,
+                           struct met *met) {
+    size_t end = strlen(path);
+    return path_meets(pattern, word, path, &end, met) ? met_number(met, known[word].number) : BATCH_UNKNOWN;
 }
 
-/* Takes the number of "actor5" as the rank if nothing else names one. */
-static void read_role_rank(struct batch_file *file) {
-    int64_t number;
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0] && file->rank == BATCH_UNKNOWN; i++)
-        if (path_find(file->input, roles[i], &number))
-            file->rank = number;
+/* In each part "rank" counts before "r"; a local rank is no rank. */
+static void read_rank(const struct rank_pattern *pattern, struct batch_file *file) {
+    struct met met;
+    for (size_t end = strlen(file->input); end > 0 && file->rank == BATCH_UNKNOWN; end -= end > 0) {
+        size_t begin = end;
+        while (begin > 0 && file->input[begin - 1] != '/')
+            begin--;
+        bool word = text_meets(&pattern->known[NAME_RANK], file->input + begin, end - begin, &met);
+        if (word && met.group[1].rm_eo - met.group[1].rm_so > 1)
+            file->local_rank = file->local_rank == BATCH_UNKNOWN ? met_number(&met, 2) : file->local_rank;
+        else if (word || text_meets(&pattern->known[NAME_R], file->input + begin, end - begin, &met))
+            file->rank = met_number(&met, 2);
+        end = begin;
+    }
 }
 
-void names_places(const char *input, int64_t place[3]) {
-    static const char *const words[] = {"ep", "cp", "tp"};
-    for (size_t i = 0; i < 3; i++)
-        if (!path_find(input, words[i], &place[i]))
-            place[i] = BATCH_UNKNOWN;
+static const char *met_text(struct batch *batch, const struct met *met, unsigned group) {
+    const regmatch_t *match = &met->group[group];
+    return batch_text(batch, "%.*s", (int)(match->rm_eo - match->rm_so), met->text + match->rm_so);
 }
 
 /* Ranks of one role and stage do the same work. Their place in tensor, context or expert parallelism counts where their
- * figures differ by it (index_split_places); their place in data parallelism never does. NULL: the path names no
- * group. */
-static const char *group_of(struct batch *batch, const char *input) {
-    static const char *const words[] = {"pp", "stage"};
-    char text[GROUP_CAPACITY] = "";
-    size_t used = group_add_roles(text, 0, input);
-    int64_t number;
-    for (size_t i = 0; i < 2; i++)
-        if (path_find(input, words[i], &number))
-            used = group_add(text, used, words[i], number);
-    return used != 0 ? batch_text(batch, "%s", text) : NULL;
-}
-
-/* ---- numbers that no word explains ---- */
-
-/*
- * The shapes of whole names, without their endings:
- * R rank, S step, L a loose number that is more likely a rank, l one that is more likely a step, T a time of eight
- * digits or more, Z a rank of six digits, D a date and time with separators, '_' a separator (or none between a letter
- * and a number). Any other letter stands for itself.
- */
-static const char *const shapes[] = {
-    "Z_step_S",
-    "snapshot_D_R",
-    "snapshot_T_R",
-    "snapshot_S_R",
-    "memory_snapshot_l",
-    "mem_L",
-    "memory_trace_L",
-    "trace_L",
-    "memsnap_L",
-    "snapshot_L",
-    "L_cuda_memory_snapshot",
-    "L_snapshot",
-    "L_memory_snapshot",
-    "L",
-};
-
-static size_t date_length(const char *text) {
-    size_t length = strspn(text, "0123456789-_:T"), groups = 1;
-    if (strspn(text, "0123456789") != 4 || text[4] != '-')
-        return 0;
-    /* The last group is the rank. */
-    while (length > 0 && isdigit((unsigned char)text[length - 1]))
-        length--;
-    for (size_t i = 0; i + 1 < length; i++)
-        groups += !isdigit((unsigned char)text[i]);
-    return length > 0 && groups >= 3 ? length - 1 : 0;
-}
-
-struct shape_numbers {
-    int64_t rank, step, loose;
-    bool rather_step;
-    size_t loose_at, loose_length;
-};
-
-/* Reads a number of the shape at `text`. Returns its length; 0: it does not fit. */
-static size_t shape_number(char kind, const char *text, size_t at, struct shape_numbers *numbers) {
-    size_t length;
-    int64_t number = number_at(text + at, &length);
-    if (kind == 'D')
-        return date_length(text + at);
-    if (kind == 'T')
-        return length >= TIME_DIGITS ? length : 0;
-    if (number == BATCH_UNKNOWN || length >= TIME_DIGITS || (kind == 'Z' && length != PADDED_DIGITS))
-        return 0;
-    if (kind == 'R' || kind == 'Z')
-        numbers->rank = number;
-    else if (kind == 'S')
-        numbers->step = number;
-    else {
-        numbers->loose = number;
-        numbers->rather_step = kind == 'l';
-        numbers->loose_at = at;
-        numbers->loose_length = length;
+ * figures differ by it (index_split_places); their place in data parallelism never does. */
+static void read_group(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
+    struct met met;
+    int64_t number = path_number(pattern, NAME_ROLE, file->input, &met);
+    if (number != BATCH_UNKNOWN) {
+        file->group = met_text(batch, &met, known[NAME_ROLE].text);
+        file->rank = file->rank == BATCH_UNKNOWN ? number : file->rank;
     }
-    return length;
+    number = path_number(pattern, NAME_STAGE, file->input, &met);
+    if (number != BATCH_UNKNOWN)
+        file->group =
+            batch_text(batch, "%s%s%s%" PRId64, file->group != NULL ? file->group : "",
+                       file->group != NULL ? " " : "", met_text(batch, &met, known[NAME_STAGE].text), number);
 }
 
-/* Does text[at, end) have this shape? */
-static bool shape_fits(const char *shape, const char *text, size_t at, size_t end,
-                       struct shape_numbers *numbers) {
-    *numbers = (struct shape_numbers){.rank = BATCH_UNKNOWN, .step = BATCH_UNKNOWN, .loose = BATCH_UNKNOWN};
-    for (; *shape != '\0'; shape++) {
-        if (strchr("RSTZDLl", *shape) != NULL && (*shape != 'l' || shape[1] == '\0')) {
-            size_t length = at < end ? shape_number(*shape, text, at, numbers) : 0;
-            if (length == 0)
-                return false;
-            at += length;
-        } else if (*shape == '_') {
-            if (at < end && is_separator(text[at]))
-                at++;
-            else if (at == 0 || !isalpha((unsigned char)text[at - 1]) || !isdigit((unsigned char)text[at]))
-                return false;
-        } else if (at < end && tolower((unsigned char)text[at]) == *shape)
-            at++;
-        else
-            return false;
-    }
-    return at == end;
+void names_places(const struct rank_pattern *pattern, const char *input, int64_t place[3]) {
+    struct met met;
+    for (unsigned i = 0; i < 3; i++)
+        place[i] = path_number(pattern, (enum name_word)(NAME_EP + i), input, &met);
 }
 
-/* Finds the shape at the beginning of the name, or behind a character that is neither letter nor digit. */
-static bool shape_find(const char *shape, const char *base, size_t length, struct shape_numbers *numbers) {
-    for (size_t at = 0; at < length; at++) {
-        if (at != 0 && (isalnum((unsigned char)base[at - 1]) || !islower((unsigned char)shape[0])))
+/* Reads the numbers of a whole name by the first shape from `from` on that it has. */
+static void read_shape(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file,
+                       unsigned from, unsigned to) {
+    const char *base = path_name(file->input);
+    struct met met;
+    for (unsigned i = from; i < to; i++) {
+        if (!text_meets(&pattern->known[i], base, names_stem_length(base), &met))
             continue;
-        if (shape_fits(shape, base, at, length, numbers))
-            return true;
-    }
-    return false;
-}
-
-static void read_shape(struct batch *batch, struct batch_file *file, const char *base) {
-    struct shape_numbers numbers;
-    size_t length = names_stem_length(base);
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        if (!shape_find(shapes[i], base, length, &numbers))
-            continue;
-        file->rank = numbers.rank;
-        file->step = file->step == BATCH_UNKNOWN ? numbers.step : file->step;
-        file->loose = numbers.loose;
-        file->loose_is_step = numbers.rather_step;
-        const char *number = base + numbers.loose_at;
-        if (numbers.loose != BATCH_UNKNOWN)
-            file->family = batch_hash(batch_text(batch, "%.*s#%s", (int)(number - file->input), file->input,
-                                                 number + numbers.loose_length));
+        file->rank = file->rank == BATCH_UNKNOWN ? met_number(&met, known[i].rank) : file->rank;
+        file->step = file->step == BATCH_UNKNOWN ? met_number(&met, known[i].step) : file->step;
+        file->loose = met_number(&met, known[i].loose);
+        file->loose_is_step = known[i].rather_step;
+        const char *number = base + met.group[known[i].loose].rm_so,
+                   *end = base + met.group[known[i].loose].rm_eo;
+        if (file->loose != BATCH_UNKNOWN)
+            file->family =
+                batch_hash(batch_text(batch, "%.*s#%s", (int)(number - file->input), file->input, end));
         return;
     }
-}
-
-/* Reads a rank behind a word that names one only if nothing else does. */
-static void read_weak_words(struct batch_file *file, const char *base) {
-    static const char *const words[] = {"worker", "process", "proc", "gpu", "cuda"};
-    struct numbered found;
-    for (size_t i = 0; i < sizeof words / sizeof words[0] && file->rank == BATCH_UNKNOWN; i++)
-        if (part_find((struct part){base, strlen(base)}, words[i], &found))
-            file->rank = found.number;
-}
-
-/* rank0/snapshot_200.pickle, rank3.100.memory_snapshot: once the rank is known, the other number is the step. */
-static void read_step_behind_rank(struct batch_file *file, const char *base) {
-    static const char *const steps[] = {"memory_snapshot_S", "snapshot_S", "rank_R_S_memory_snapshot",
-                                        "rank_R_S_snapshot"};
-    struct shape_numbers numbers;
-    size_t length = names_stem_length(base);
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && file->step == BATCH_UNKNOWN; i++)
-        if (shape_find(steps[i], base, length, &numbers))
-            file->step = numbers.step;
 }
 
 void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern) {
     const char *base = path_name(file->input);
-    read_host(batch, file);
-    if (pattern->given) {
+    struct met met;
+    size_t end = strlen(file->input);
+    if (path_meets(pattern, NAME_HOST, file->input, &end, &met))
+        file->host = met_text(batch, &met, known[NAME_HOST].text);
+    if (pattern->given)
         pattern_read(batch, pattern, file);
-        if (pattern->step_group == 0)
-            read_step(file);
+    if (!pattern->given || pattern->step_group == 0)
+        file->step = path_number(pattern, NAME_STEP, file->input, &met);
+    if (pattern->given)
         return;
-    }
-    read_rank(file);
-    read_step(file);
-    read_role_rank(file);
-    file->group = group_of(batch, file->input);
+    read_rank(pattern, file);
+    read_group(batch, pattern, file);
     if (file->rank != BATCH_UNKNOWN && file->step == BATCH_UNKNOWN)
-        read_step_behind_rank(file, base);
-    if (file->rank == BATCH_UNKNOWN && file->local_rank == BATCH_UNKNOWN)
-        read_shape(batch, file, base);
-    if (file->rank == BATCH_UNKNOWN && file->local_rank == BATCH_UNKNOWN && file->loose == BATCH_UNKNOWN)
-        read_weak_words(file, base);
+        read_shape(batch, pattern, file, SHAPES_END, N_KNOWN);
+    if (file->rank != BATCH_UNKNOWN || file->local_rank != BATCH_UNKNOWN)
+        return;
+    read_shape(batch, pattern, file, SHAPES, SHAPES_END);
+    if (file->rank == BATCH_UNKNOWN && file->loose == BATCH_UNKNOWN &&
+        text_meets(&pattern->known[NAME_WEAK], base, strlen(base), &met))
+        file->rank = met_number(&met, known[NAME_WEAK].number);
 }
 
 /* ---- the meaning of a family's numbers ---- */

@@ -1,5 +1,6 @@
 /* Sidecars that another program may have written, and the index of them. Files are divided by "%%\n". */
 #include "cli/batch/batch_join.h"
+#include "cli/batch/batch_names.h"
 #include "cli/batch/batch_sidecar.h"
 #include "render/index/index.h"
 #include "tests/fuzz/examine.h"
@@ -25,7 +26,10 @@ static void sidecar_take(struct index *index, struct batch *batch, unsigned numb
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     static const struct settings settings = {.export_kind = EXPORT_KINDS};
     struct batch batch = {.settings = &settings, .directory = ".", .shard = 1, .n_shards = 1};
+    struct rank_pattern pattern;
     arena_init(&batch.arena, fuzz_host, MEMORY_NBYTES);
+    EXAMINE_CHECK(rank_pattern_init(&pattern, NULL));
+    batch.pattern = &pattern;
     struct index index = {.arena = &batch.arena};
     program_enter();
     for (unsigned number = 0; number < MOST_FILES && nbytes != 0; number++) {
@@ -42,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     buffer_release(&page);
     buffer_release(&summary);
     program_leave();
+    rank_pattern_release(&pattern);
     arena_release(&batch.arena);
     return 0;
 }
