@@ -32,32 +32,6 @@ static bool expression_compile(regex_t *expression, const struct filter_word *wo
 
 /* ---- unknown words ---- */
 
-/* The length of a word before its colon, where that looks like a key: at least three letters, then a value that is not
- * a number, not a path and has no second colon (so "train.py:41", "http://a" and "at::native" are texts). 0: it does
- * not look like one. */
-static size_t key_length(const char *word, size_t nbytes) {
-    size_t n = 0;
-    while (n < nbytes && ((word[n] >= 'a' && word[n] <= 'z') || word[n] == '_'))
-        n++;
-    return n >= 3 && n + 1 < nbytes && word[n] == ':' && strchr(":/", word[n + 1]) == NULL ? n : 0;
-}
-
-static bool key_is_known(const char *word, size_t nbytes, char *wrong, size_t capacity) {
-    char typed[32];
-    size_t n = key_length(word, nbytes);
-    if (n == 0 || n >= sizeof typed)
-        return true;
-    snprintf(typed, sizeof typed, "%.*s", (int)n, word);
-    struct suggestion suggestion = suggestion_start(typed);
-    for (uint32_t i = 0; filter_key(i) != NULL; i++)
-        suggestion_offer(&suggestion, filter_key(i));
-    if (suggestion.closest != NULL)
-        snprintf(wrong, capacity,
-                 "\"%s:\" is unknown; did you mean \"%s:\"? (quotes around it make it a text)", typed,
-                 suggestion.closest);
-    return suggestion.closest == NULL;
-}
-
 static bool category_word_is_known(const struct filter_word *word, char *wrong, size_t capacity) {
     char typed[FILTER_TEXT_MAX_NBYTES + 1];
     snprintf(typed, sizeof typed, "%.*s", (int)word->nbytes, word->text);
@@ -76,18 +50,6 @@ static bool category_word_is_known(const struct filter_word *word, char *wrong, 
     return false;
 }
 
-static bool words_are_known(const struct filter *filter, const char *words, char *wrong, size_t capacity) {
-    bool known = true;
-    for (uint32_t i = 0; known && i < filter->n_words; i++) {
-        const struct filter_word *word = &filter->word[i];
-        if (word->kind == FILTER_CATEGORY)
-            known = category_word_is_known(word, wrong, capacity);
-        else if (word->kind == FILTER_TEXT)
-            known = key_is_known(words + word->from, word->until - word->from, wrong, capacity);
-    }
-    return known;
-}
-
 bool filter_check(const char *words, char *wrong, size_t capacity) {
     struct filter filter;
     struct filter_error error;
@@ -104,6 +66,9 @@ bool filter_check(const char *words, char *wrong, size_t capacity) {
     for (uint32_t i = 0; i < filter.n_words; i++) {
         regex_t expression;
         char reason[REGEX_REASON_CAPACITY];
+        if (filter.word[i].kind == FILTER_CATEGORY &&
+            !category_word_is_known(&filter.word[i], wrong, capacity))
+            return false;
         if (filter.word[i].kind != FILTER_REGEX)
             continue;
         if (!expression_compile(&expression, &filter.word[i], reason)) {
@@ -114,7 +79,7 @@ bool filter_check(const char *words, char *wrong, size_t capacity) {
         }
         regfree(&expression);
     }
-    return words_are_known(&filter, words, wrong, capacity);
+    return true;
 }
 
 /* ---- texts ---- */
@@ -235,7 +200,7 @@ static void phase_offer(struct looked *looked, const uint8_t *name, uint32_t nby
 static void looked_start(struct looked *looked, const struct filter *filter) {
     *looked = (struct looked){0};
     for (uint32_t i = 0; i < filter->n_words && looked->phase == NULL; i++)
-        if (filter->word[i].kind == FILTER_PHASE)
+        if (filter->word[i].kind == FILTER_PHASE && !filter->word[i].negated)
             looked->phase = &filter->word[i];
     if (looked->phase == NULL)
         return;

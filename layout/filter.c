@@ -387,14 +387,14 @@ static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
     return true;
 }
 
-/* Clears the bits of a part of the allocations, [from, end), that do not meet the word. */
+/* Clears the bits of a part of the allocations, [from, end), that the word does not keep. */
 static bool word_keep(const struct filter_word *word, const struct timeline *timeline,
                       const struct filter_facts *facts, uint32_t from, uint32_t end, struct arena *arena,
                       uint64_t *keep) {
     struct keeping keeping = {.timeline = timeline, .facts = facts, .word = word};
     bool done = keeping_prepare(&keeping, arena);
     for (uint32_t i = from; done && i < end; i++)
-        if (bits_has(keep, i) && !allocation_meets(&keeping, i))
+        if (bits_has(keep, i) && allocation_meets(&keeping, i) == word->negated)
             keep[i / 64] &= ~(UINT64_C(1) << i % 64);
     ARENA_DROP(arena, keeping.ranges.row, keeping.masks.known, keeping.masks.contexts, keeping.masks.stacks,
                keeping.masks.frames);

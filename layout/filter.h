@@ -3,7 +3,7 @@
  *
  *     attention.py size:>100MiB phase:backward alive:peak
  *
- * Words are joined by AND. A word is a text (of a frame, of what was noted, of the category's name, of a phase that
+ * Words are joined by AND; -word, !word and `not word` leave out what the word keeps. A word is a text (of a frame, of what was noted, of the category's name, of a phase that
  * the allocation was made in, or the first digits of its address), a /regular expression/, or one of
  *
  *     size:>100MiB   size:<=1GB   size:500..900KiB     requested bytes
@@ -16,8 +16,8 @@
  *     alive:peak   alive:end   own:yes   own:no        own: made by a line of the user's own code
  *     0x7f2a10000200                                   its memory holds the address
  *
- * Quotes keep blanks together ("layer norm", file:"my model.py"), and turn a key into plain text. A word with a
- * colon that is no key ("train.py:41", "at::native") is a text.
+ * Quotes keep blanks together ("layer norm", file:"my model.py"), and turn a key, a sign or "not" into plain text. A
+ * word with a colon that is not like a key ("train.py:41", "at::native") is a text; an unknown key is a mistake.
  *
  *     words -> filter_parse -> struct filter -> filter_keep_step -> bitmap -> scene.keep, groups, curve, picture, report
  *
@@ -60,6 +60,7 @@ struct filter_word {
     uint64_t low, high;
     uint32_t nth_regex;   /* FILTER_REGEX: index among the expressions */
     bool sensitive;       /* FILTER_REGEX: case-sensitive, written /.../c */
+    bool negated;         /* keeps what does not match */
     uint32_t from, until; /* the word's bytes in the parsed text */
 };
 
@@ -77,9 +78,6 @@ struct filter_error {
 /* Parses the words. `text` must outlive the filter. A text without words gives a filter that passes everything.
  * False: `error` says why, and the filter is empty. O(nbytes). */
 bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error);
-
-/* The nth key of the grammar ("size"); NULL: there are no more. */
-const char *filter_key(uint32_t nth);
 
 /* Does a text of the trace contain the word's text, ignoring case? O(length). */
 bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint32_t nbytes);
@@ -128,7 +126,7 @@ static inline bool filter_keeps(const uint64_t *keep, uint32_t allocation) {
     return keep == NULL || bits_has(keep, allocation);
 }
 
-/* Marks in `keep[filter_bitmap_words]` the allocations that match every word, in steps, from 0 on: after the first one,
+/* Marks in `keep[filter_bitmap_words]` the allocations that every word keeps, in steps, from 0 on: after the first one,
  * for each word one for each `at_once` allocations. Scratch memory comes from `arena` and is given back. All steps:
  * O(words * (allocations + (stacks + frames + length of all texts) * steps of a word)). False: no memory, and the
  * bitmap is undefined. */

@@ -201,10 +201,6 @@ static const struct {
             {"alive", FILTER_ALIVE_PEAK, value_of_alive}, {"own", FILTER_OWN, value_of_own},
             {"layer", FILTER_LAYER, value_of_number},     {"block", FILTER_BLOCK, value_of_name}};
 
-const char *filter_key(uint32_t nth) {
-    return nth < sizeof keys / sizeof *keys ? keys[nth].name : NULL;
-}
-
 struct reader {
     const uint8_t *text;
     uint32_t nbytes, at;
@@ -266,6 +262,15 @@ static struct text unquoted(struct text value) {
     return quoted ? (struct text){value.at + 1, value.nbytes - 2} : value;
 }
 
+/* Would a word up to its colon be a key? At least three letters, and a value that is no path and has no second colon:
+ * "train.py:41", "http://a" and "at::native" are texts. */
+static bool is_like_key(struct text text, uint32_t colon) {
+    for (uint32_t i = 0; i < colon; i++)
+        if ((text.at[i] < 'a' || text.at[i] > 'z') && text.at[i] != '_')
+            return false;
+    return colon >= 3 && colon + 1 < text.nbytes && text.at[colon + 1] != ':' && text.at[colon + 1] != '/';
+}
+
 static const char *read_key(struct text text, struct filter_word *word, bool *is_key) {
     uint32_t colon = 0;
     while (colon < text.nbytes && text.at[colon] != ':' && text.at[colon] != '"')
@@ -279,7 +284,11 @@ static const char *read_key(struct text text, struct filter_word *word, bool *is
             word->kind = keys[i].kind;
             return keys[i].read(unquoted(text_from(text, colon + 1)), word);
         }
-    return NULL;
+    *is_key = is_like_key(text, colon);
+    return !*is_key
+               ? NULL
+               : "has no such key; they are size, age, stream, pool, category, phase, step, file, alive, "
+                 "own, layer and block (quotes make it a text)";
 }
 
 static const char *read_word(struct reader *reader, struct filter_word *word) {
@@ -305,19 +314,33 @@ static void skip_blanks(struct reader *reader) {
         reader->at++;
 }
 
+/* Moves behind what negates the next word: "-" or "!" in front of it, or "not" and blanks. */
+static bool take_not(struct reader *reader) {
+    uint32_t at = reader->at, next = at + 1;
+    bool sign = reader->text[at] == '-' || reader->text[at] == '!';
+    if (!sign && text_is_lower((struct text){reader->text + at, word_end(reader, at) - at}, "not"))
+        for (next = at + 3; next < reader->nbytes && is_blank(reader->text[next]); next++)
+            sign = true;
+    if (!sign || next >= reader->nbytes || is_blank(reader->text[next]))
+        return false;
+    reader->at = next;
+    return true;
+}
+
 bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error) {
     struct reader reader = {(const uint8_t *)text, nbytes, 0, filter};
     *filter = (struct filter){0};
     for (skip_blanks(&reader); reader.at < nbytes; skip_blanks(&reader)) {
         struct filter_word word = {0};
         uint32_t from = reader.at;
-        bool full = filter->n_words == FILTER_WORDS_MAX;
+        bool full = filter->n_words == FILTER_WORDS_MAX, negated = take_not(&reader);
         const char *what = full ? "is one word more than the 32 allowed" : read_word(&reader, &word);
         if (what != NULL) {
-            *error = (struct filter_error){what, from, full ? word_end(&reader, from) : reader.at};
+            *error = (struct filter_error){what, from, full ? word_end(&reader, reader.at) : reader.at};
             *filter = (struct filter){0};
             return false;
         }
+        word.negated = negated;
         word.from = from;
         word.until = reader.at;
         filter->word[filter->n_words++] = word;

@@ -20,9 +20,10 @@ import simulate  # noqa: E402
 STRATA = os.environ.get("STRATA", "strata")
 SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
 DEFAULT_SEEDS = 30
-# Strata also searches what the simulator notes beside a stack. The control knows only stacks, so no needle occurs in
-# these.
-NOTED = ("torch-compiled region: 0/0", "step=3", "métadonnée", "noted", "call_function", "mm_1", "aten.mm.default",
+# Strata also searches what the simulator notes beside a stack, and names of categories and phases. The control knows only
+# stacks, so no needle occurs in these.
+NOTED = ("other parameter gradient optimizer_state activation temporary input autograd_detail unknown workspace result weight_copy "
+         "forward backward", "torch-compiled region: 0/0", "step=3", "métadonnée", "noted", "call_function", "mm_1", "aten.mm.default",
          'file "train.py", line 3\n    y = x @ w\n')
 SIZES = {"": 1, "B": 1, "KiB": 1 << 10, "K": 1 << 10, "k": 1 << 10, "kb": 1000, "MiB": 1 << 20, "MB": 10**6}
 
@@ -53,8 +54,9 @@ class Words:
         for _ in range(rng.choice((1, 1, 2, 3))):
             word, test = rng.choice((self.size, self.sizes, self.age, self.ages, self.text, self.file, self.regex, self.peak,
                                      self.end, self.address, self.stream))()
-            self.words.append(word)
-            self.tests.append(test)
+            sign = rng.choice(("", "", "", "-", "!", "not "))
+            self.words.append(sign + word)
+            self.tests.append((lambda test: lambda *it: not test(*it))(test) if sign else test)
 
     def text_of(self):
         return " ".join(self.words)
@@ -186,6 +188,19 @@ def compare(seed, folder):
     return failures
 
 
+def negations_are_the_rest():
+    """A word and its negation share the allocations, whatever the word's kind, and the signs mean the same."""
+    failures = []
+    for word in ("alive:end", "phase:backward", "size:<1MiB", "attention", '"size:"', "category:gradient", "/attn|mlp/", "step:2", "layer:3",
+                 "own:yes", "stream:0", "pool:default", "age:<100", "file:model", "0x7f0000000000", "block:x"):
+        counts = [report(SAMPLES / "train.pickle", "--filter", words)["devices"][0]["filtered_allocations"]
+                  for words in (word, f"-{word}", f"!{word}", f"not {word}", f"NOT  {word} -{word}", f'{word} -"nothing of the kind"')]
+        whole = report(SAMPLES / "train.pickle")["devices"][0]["allocations"]
+        if counts[0] + counts[1] != whole or len({counts[1], counts[2], counts[3], counts[4]}) != 1 or counts[5] != counts[0]:
+            failures.append(f"{word}: {counts} of {whole}")
+    return failures
+
+
 def parts_make_the_whole():
     """Words that no plain replay can check (categories, own lines, steps): the parts of each add up to the whole."""
     failures = []
@@ -211,11 +226,13 @@ def words_that_are_none():
     failures = []
     for words, says in (("size:>x", "size:>x"), ("age:<", "age:<"), ("alive:now", "alive:now"), ("own:maybe", "own:maybe"),
                         ("pool:x", "pool:x"), ("step:a", "step:a"), ("/(/", "regular expression"), ("a " * 40, "one word more"),
-                        ("category:", "needs a value"), ("x" * 300, "too long"), ("stream:0xz", "stream:0xz")):
+                        ("category:", "needs a value"), ("x" * 300, "too long"), ("stream:0xz", "stream:0xz"),
+                        ("categry:gradient", "no such key"), ("-categry:x", "no such key"), ("not site:x", "no such key"), ("-size:>x", "size:>x"),
+                        ("category:gradeint", "did you mean"), ("!category:gradeint", "did you mean")):
         done = run("report", "--filter", words, SAMPLES / "train.pickle")
         if done.returncode != 2 or says not in done.stderr.decode():
             failures.append(f"{words!r}: exits {done.returncode}, says {done.stderr!r}")
-    for words in ("train.py:41", "at::native", "", "  ", "/home/me/a.py", '"size:>x"', "a:b:c", "/", "//", '"', "µ"):
+    for words in ("train.py:41", "at::native", "", "  ", "/home/me/a.py", '"size:>x"', "a:b:c", "/", "//", '"', "µ", "-", "!", "not", '"-x"', "http://x", "C:x"):
         done = run("report", "--filter", words, SAMPLES / "train.pickle")
         if done.returncode != 0:
             failures.append(f"{words!r} is a text, but {done.stderr!r}")
@@ -224,7 +241,7 @@ def words_that_are_none():
 
 def main(arguments):
     seeds = int(arguments[0]) if arguments else DEFAULT_SEEDS
-    failures = parts_make_the_whole() + words_that_are_none()
+    failures = negations_are_the_rest() + parts_make_the_whole() + words_that_are_none()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(1, seeds + 1):
             failures += compare(seed, folder)

@@ -123,8 +123,8 @@ static bool metric_read(struct rule_words *words, struct rule *rule) {
         return true;
     }
     if (nbytes >= 5 && memcmp(words->at, "site:", 5) == 0)
-        return wrong(words,
-                     "is of a call site, which is no metric any more: use peak with --filter 'site:NAME'");
+        return wrong(
+            words, "is of a call site, which is no metric any more: use peak or end with --filter file:NAME");
     return wrong(words, "does not begin with a metric (peak, reserved, end, growth, gap, oom, trust, "
                         "category.NAME, finding.KIND, budget.PART, ranks.spread)");
 }
