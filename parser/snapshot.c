@@ -109,13 +109,24 @@ uint64_t key_uint(const struct snapshot *snapshot, enum key key) {
     return key_has(snapshot, key) ? value_uint(&snapshot->key_value[key]) : 0;
 }
 
-/* A byte count is never negative; one that is counts as 0. One of 2^63 and more counts as 2^63 - 1, so that the sum
- * of all is refused (TRACE_BYTES_MAX) instead of a figure that lacks it. */
-uint64_t key_size(const struct snapshot *snapshot, enum key key) {
-    uint64_t size = key_uint(snapshot, key);
-    if (size <= INT64_MAX)
-        return size;
-    return snapshot->key_value[key].tag == VALUE_BIG ? INT64_MAX : 0;
+uint64_t value_size(struct snapshot *snapshot, const struct value *value) {
+    double number;
+    __builtin_memcpy(&number, &value->bits, sizeof number);
+    if (value->tag == VALUE_INT && value->bits <= INT64_MAX)
+        return value->bits;
+    if (value->tag == VALUE_BIG || (value->tag == VALUE_FLOAT && number >= 0x1p63 && number <= 0x1p1023))
+        return INT64_MAX;
+    if (value->tag == VALUE_FLOAT && number >= 0 && number < 0x1p63 && (double)(uint64_t)number == number)
+        return (uint64_t)number;
+    snapshot->n_sizes_unread++;
+    return 0;
+}
+
+uint64_t key_size(struct snapshot *snapshot, enum key key, bool needed) {
+    if (key_has(snapshot, key))
+        return value_size(snapshot, &snapshot->key_value[key]);
+    snapshot->n_sizes_unread += needed;
+    return 0;
 }
 
 uint32_t key_string(const struct snapshot *snapshot, enum key key) {
@@ -293,7 +304,7 @@ static bool event_row(struct snapshot *snapshot, uint32_t *index) {
 static bool event_of_keys(struct snapshot *snapshot, struct event *event) {
     event->action = snapshot_action(key_string(snapshot, KEY_ACTION));
     event->address = key_uint(snapshot, event->action == ACTION_OOM ? KEY_DEVICE_FREE : KEY_ADDR);
-    event->size = key_size(snapshot, KEY_SIZE);
+    event->size = key_size(snapshot, KEY_SIZE, event->action <= ACTION_SEGMENT_UNMAP);
     event->stream = key_uint(snapshot, KEY_STREAM);
     event->stack = key_stack(snapshot, KEY_FRAMES);
     event->has_time = key_has(snapshot, KEY_TIME_US);

@@ -122,6 +122,7 @@ struct snapshot {
 
     /* ignored keys of events, blocks, segments and frames; 0: no more */
     uint32_t unread[UNREAD_TOLD];
+    uint64_t n_sizes_unread; /* sizes that are missing or no byte counts */
 
     /* The dict in view. */
     uint64_t key_mask;

@@ -31,7 +31,6 @@ bool snapshot_may_hold(struct snapshot *snapshot, uint64_t more_nbytes);
 /* About the dict that was loaded last. A key that is missing, or has a value of another type, gives 0. */
 bool key_has(const struct snapshot *snapshot, enum key key);
 uint64_t key_uint(const struct snapshot *snapshot, enum key key);
-uint64_t key_size(const struct snapshot *snapshot, enum key key);
 uint32_t key_string(const struct snapshot *snapshot, enum key key);
 uint32_t key_stack(const struct snapshot *snapshot, enum key key);
 struct pool_id key_pool(const struct snapshot *snapshot, enum key key, bool *has_pool);
@@ -43,6 +42,12 @@ bool value_is_word(const struct value *value, enum key word);
 /* An integer as 64 bits; the C++ pickler writes addresses of 2^63 and above as negative numbers. 0 for anything
  * else. */
 uint64_t value_uint(const struct value *value);
+
+/* A byte count, whole numbers written as floats included. Anything else counts as 0 and in n_sizes_unread, as a missing
+ * one does that is `needed`. One of 2^63 and more counts as 2^63 - 1, so that the sum of all is refused (TRACE_BYTES_MAX)
+ * instead of a figure that lacks it. */
+uint64_t value_size(struct snapshot *snapshot, const struct value *value);
+uint64_t key_size(struct snapshot *snapshot, enum key key, bool needed);
 
 /* Adds a device's recorder as the last row. */
 bool snapshot_recorder_add(struct snapshot *snapshot, int32_t ordinal);

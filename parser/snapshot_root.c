@@ -168,8 +168,10 @@ static bool count_diagnose(struct snapshot *snapshot, const char *key, int32_t o
 
 static bool left_out_diagnose(struct snapshot *snapshot) {
     const uint64_t misplaced[DIAGNOSTIC_NUMBERS] = {snapshot->n_misplaced},
-                   texts[DIAGNOSTIC_NUMBERS] = {snapshot->made.n_left_out, MADE_TEXT_NBYTES, MADE_TEXT_SHARE};
+                   texts[DIAGNOSTIC_NUMBERS] = {snapshot->made.n_left_out, MADE_TEXT_NBYTES, MADE_TEXT_SHARE},
+                   sizes[DIAGNOSTIC_NUMBERS] = {snapshot->n_sizes_unread};
     return count_diagnose(snapshot, "misplaced", ORDINAL_NONE, misplaced) &&
+           count_diagnose(snapshot, "sizes_unread", ORDINAL_NONE, sizes) &&
            count_diagnose(snapshot, "texts_left_out", ORDINAL_NONE, texts);
 }
 

@@ -13,7 +13,7 @@ static void block_from_history(struct snapshot *snapshot, struct block *block) {
         if (value_is_word(&item->key, KEY_FRAMES) && item->value.tag == VALUE_STACK)
             block->stack = (uint32_t)item->value.bits;
         if (value_is_word(&item->key, KEY_REAL_SIZE) && !key_has(snapshot, KEY_REQUESTED_SIZE))
-            block->requested_size = value_uint(&item->value);
+            block->requested_size = value_size(snapshot, &item->value);
     }
 }
 
@@ -32,11 +32,11 @@ bool shape_block(struct snapshot *snapshot, struct value *result) {
     *row = (struct staged_block){.has_address = key_has(snapshot, KEY_ADDRESS)};
     struct block *block = &row->block;
     block->address = key_uint(snapshot, KEY_ADDRESS);
-    block->size = key_size(snapshot, KEY_SIZE);
+    block->size = key_size(snapshot, KEY_SIZE, true);
     block->state = (uint8_t)state_of(key_string(snapshot, KEY_STATE));
     block->stack = key_stack(snapshot, KEY_FRAMES);
     block->requested_size =
-        key_has(snapshot, KEY_REQUESTED_SIZE) ? key_size(snapshot, KEY_REQUESTED_SIZE) : block->size;
+        key_has(snapshot, KEY_REQUESTED_SIZE) ? key_size(snapshot, KEY_REQUESTED_SIZE, true) : block->size;
     if (!key_has(snapshot, KEY_FRAMES))
         block_from_history(snapshot, block);
     if (block->state == BLOCK_INACTIVE)
@@ -56,10 +56,10 @@ bool shape_segment(struct snapshot *snapshot, struct value *result) {
                                    .pool = key_pool(snapshot, KEY_SEGMENT_POOL_ID, &has_pool)};
     row->segment = (struct segment){
         .address = key_uint(snapshot, KEY_ADDRESS),
-        .total_size = key_size(snapshot, KEY_TOTAL_SIZE),
-        .allocated_size = key_size(snapshot, KEY_ALLOCATED_SIZE),
-        .active_size = key_size(snapshot, KEY_ACTIVE_SIZE),
-        .requested_size = key_size(snapshot, KEY_REQUESTED_SIZE),
+        .total_size = key_size(snapshot, KEY_TOTAL_SIZE, true),
+        .allocated_size = key_size(snapshot, KEY_ALLOCATED_SIZE, false),
+        .active_size = key_size(snapshot, KEY_ACTIVE_SIZE, false),
+        .requested_size = key_size(snapshot, KEY_REQUESTED_SIZE, false),
         .stack = key_stack(snapshot, KEY_FRAMES),
         .flags = (uint8_t)((key_uint(snapshot, KEY_IS_EXPANDABLE) ? SEGMENT_EXPANDABLE : 0) |
                            (is_word(key_string(snapshot, KEY_SEGMENT_TYPE), KEY_SMALL) ? SEGMENT_SMALL : 0))};

@@ -153,6 +153,40 @@ class Rules(unittest.TestCase):
             self.assertIn(done.returncode, (1, 3))
         self.one(SAMPLES / "one_event.pickle", "growth = 0 per step", "untrusted")
 
+    def test_sizes_in_other_writing(self):
+        """Whole numbers are read however they are written; anything else ends the trust in every figure."""
+        def snapshot(size, of="event"):
+            event = {"action": "alloc", "addr": 2 << 20, "size": 1 << 30, "stream": 0, "time_us": 1, "frames": []}
+            block = {"size": 1 << 30, "requested_size": 1 << 30, "state": "active_allocated", "frames": []}
+            segment = {"address": 2 << 20, "total_size": 1 << 30, "stream": 0, "segment_type": "large", "allocated_size": 1 << 30,
+                       "active_size": 1 << 30, "blocks": [block], "device": 0}
+            which, key = {"event": (event, "size"), "block": (block, "size"), "segment": (segment, "total_size")}[of]
+            if size is ...:
+                del which[key]
+            else:
+                which[key] = size
+            return {"segments": [segment], "device_traces": [[event]]}
+
+        with tempfile.TemporaryDirectory() as folder:
+            for writer, name in ((lambda value: json.dumps(value).encode(), "s.json"), (pickle.dumps, "s.pickle")):
+                path = pathlib.Path(folder, name)
+                for of in ("event", "block", "segment"):
+                    for size in (1 << 30, float(1 << 30)):
+                        path.write_bytes(writer(snapshot(size, of)))
+                        self.one(path, f"peak = {1 << 30}", "held")
+                        self.one(path, "trust = complete", "held")
+                    for size in (0.5, -1, -2.0, float("nan"), float("inf"), "1073741824", None, [], True, ...):
+                        if (of, size) == ("segment", ...):
+                            continue  # its total size is what makes a dict a segment
+                        path.write_bytes(writer(snapshot(size, of)))
+                        with self.subTest(file=name, of=of, size=size):
+                            for text in ("peak < 2GiB", "reserved < 2GiB"):
+                                self.one(path, text, "untrusted")
+                            self.one(path, "trust = complete", "broken")
+                    for size in (1 << 64, 1e20) if of != "block" else ():  # nothing is counted by a block's own size
+                        path.write_bytes(writer(snapshot(size, of)))
+                        self.assertNotEqual(0, run(*rules("peak < 2GiB", "reserved < 2GiB"), path).returncode, (of, size))
+
     def test_skipped_steps(self):
         (whole,), _, _ = judged(TRAIN, "peak > 0")
         (later,), status, _ = judged(TRAIN, "peak > 0", options=("--skip-steps", "2"))

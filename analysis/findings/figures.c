@@ -7,7 +7,8 @@
 /* A diagnostic that says that a part of the run is missing. */
 static const char *doubt_find(const struct timeline *timeline) {
     static const char *const codes[] = {"truncated",    "damaged",     "overflow",
-                                        "history_full", "lost_events", "merged"};
+                                        "history_full", "lost_events", "merged",
+                                        "sizes_unread", "misplaced",   "bad_json"};
     const struct trace *trace = timeline->trace;
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
         for (size_t k = 0; k < sizeof codes / sizeof *codes; k++)

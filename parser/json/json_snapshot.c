@@ -47,6 +47,8 @@ static bool push_number(struct walker *walker, const char *text) {
     memcpy(&value.bits, &number, sizeof number);
     if (json_text_is_integer(text) && json_integer_of_text(text, &integer, &is_large))
         value = (struct value){.tag = is_large ? VALUE_BIG : VALUE_INT, .bits = (uint64_t)integer};
+    else if (json_text_is_integer(text) && *text != '-') /* of 2^64 and more, as a pickle's */
+        value = (struct value){.tag = VALUE_BIG, .bits = UINT64_MAX};
     return push(walker, value);
 }
 

@@ -19,13 +19,13 @@ static const struct {
     const char *code;
     enum note_rank rank;
 } note_ranks[] = {
-    {"truncated", NOTE_INCOMPLETE},     {"damaged", NOTE_INCOMPLETE},      {"overflow", NOTE_INCOMPLETE},
-    {"history_full", NOTE_INCOMPLETE},  {"merged", NOTE_INCOMPLETE},       {"lost_events", NOTE_INCOMPLETE},
-    {"no_history", NOTE_OTHER},         {"one_event", NOTE_OTHER},         {"empty_device", NOTE_OTHER},
-    {"no_addresses", NOTE_OTHER},       {"category_totals", NOTE_OTHER},   {"unknown_actions", NOTE_OTHER},
-    {"misplaced", NOTE_OTHER},          {"bad_json", NOTE_OTHER},          {"trailing_bytes", NOTE_OTHER},
-    {"unequal_actions", NOTE_OTHER},    {"no_segment_events", NOTE_OTHER}, {"orphan_frees", NOTE_BASELINE},
-    {"baseline_blocks", NOTE_BASELINE}, {"baseline_total", NOTE_BASELINE},
+    {"truncated", NOTE_INCOMPLETE},    {"damaged", NOTE_INCOMPLETE},       {"overflow", NOTE_INCOMPLETE},
+    {"history_full", NOTE_INCOMPLETE}, {"merged", NOTE_INCOMPLETE},        {"lost_events", NOTE_INCOMPLETE},
+    {"sizes_unread", NOTE_INCOMPLETE}, {"no_history", NOTE_OTHER},         {"one_event", NOTE_OTHER},
+    {"empty_device", NOTE_OTHER},      {"no_addresses", NOTE_OTHER},       {"category_totals", NOTE_OTHER},
+    {"unknown_actions", NOTE_OTHER},   {"misplaced", NOTE_OTHER},          {"bad_json", NOTE_OTHER},
+    {"trailing_bytes", NOTE_OTHER},    {"unequal_actions", NOTE_OTHER},    {"no_segment_events", NOTE_OTHER},
+    {"orphan_frees", NOTE_BASELINE},   {"baseline_blocks", NOTE_BASELINE}, {"baseline_total", NOTE_BASELINE},
 };
 
 static enum note_rank note_rank_of(const struct trace *trace, const struct diagnostic *note) {

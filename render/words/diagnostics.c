@@ -121,6 +121,9 @@ static const struct sentence sentences[] = {
      "memory with the same address and size in both dumps is shown as one allocation that stayed."},
     {"series_joined",
      "The series has %c0 dumps. Their events overlap or join, so they are shown as one recording."},
+    {"sizes_unread", "%c0 size%p0(| is|s are) missing or no whole number%p0(|s) of bytes, and count%p0(s|) "
+                     "as 0: every figure may be too "
+                     "low."},
     {"texts_left_out",
      "%c0 text%p0(|s) (forward frames, metadata) %p0(was|were) left out: the file repeats them by "
      "reference, and written out, all such texts would be longer than %b1 and than %n2 times what was read."},
