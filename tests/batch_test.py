@@ -267,6 +267,21 @@ class Names(Folder):
         titles = self.titles()
         self.assertTrue(titles and not any("(all of" in title for title in titles), titles)
 
+    def test_dumps_of_one_process_are_no_ranks(self):
+        """Two dumps of one process are two moments of it. Dumps of several ranks are compared with those that are called
+        alike."""
+        self.put("rank11385_steps.pickle", tiny([256 * MIB]))
+        self.put("rank11385_exit.pickle", tiny([700 * MIB]))
+        self.assertEqual(self.titles(), [])
+        (self.dumps / "rank11385_exit.pickle").unlink()
+        (self.dumps / "rank11385_steps.pickle").unlink()
+        for rank in range(8):
+            self.put(f"rank{rank}_steps.pickle", tiny([256 * MIB]))
+            self.put(f"rank{rank}_exit.pickle", tiny([(900 if rank == 3 else 700) * MIB]))
+        titles = self.titles()
+        self.assertEqual(len(titles), 1, titles)
+        self.assertRegex(titles[0], r"^rank 3 \(rank3_exit\.pickle\) peaks 200 MiB above the median")
+
     def test_two_recordings_of_one_rank_are_distinguished(self):
         """With two jobs in one directory each rank has two recordings, and no step tells them apart."""
         for job in range(2):

@@ -258,19 +258,73 @@ static void namesakes_mark(struct index *index, const uint32_t *of, uint32_t cou
     }
 }
 
+/* A row's place: its directory, and in that its process. */
+struct dump {
+    uint64_t directory, process;
+    uint32_t compared;
+};
+
+static int dump_compare(const void *a, const void *b) {
+    const struct dump *x = a, *y = b;
+    if (x->directory != y->directory)
+        return x->directory < y->directory ? -1 : 1;
+    return (x->process > y->process) - (x->process < y->process);
+}
+
+/* The hash of a file's name without its numbers: "rank#_exit.pickle". */
+static uint64_t name_hash(const char *name) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name != '\0'; name++)
+        if (*name < '0' || *name > '9')
+            hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash;
+}
+
+/* Several dumps of one rank in a directory, such as rank0_steps and rank0_exit, are of one process at different moments:
+ * they are no two ranks. There, only dumps that are called alike are compared. */
+static void dumps_part(const struct index *index, struct outlier_row *rows, const uint32_t *of,
+                       uint32_t count, struct dump *dumps) {
+    for (uint32_t i = 0; i < count; i++) {
+        const struct index_row *row = &index->rows[of[i]];
+        const char *slash = strrchr(row->input, '/');
+        dumps[i] = (struct dump){.compared = i, .directory = 0xcbf29ce484222325u};
+        for (const char *at = row->input; slash != NULL && at < slash; at++)
+            dumps[i].directory = (dumps[i].directory ^ (unsigned char)*at) * 0x100000001b3u;
+        dumps[i].process = ((uint64_t)row->rank << 32) ^ (uint64_t)row->step;
+    }
+    if (count != 0)
+        qsort(dumps, count, sizeof *dumps, dump_compare);
+    for (uint32_t from = 0, to; from < count; from = to) {
+        bool several = false;
+        for (to = from + 1; to < count && dumps[to].directory == dumps[from].directory; to++) {
+            const struct index_row *row = &index->rows[of[dumps[to].compared]];
+            several = several || (row->rank != INDEX_UNKNOWN && row->has_allocations &&
+                                  dumps[to].process == dumps[to - 1].process);
+        }
+        for (uint32_t i = from; several && i < to; i++) {
+            const char *input = index->rows[of[dumps[i].compared]].input, *slash = strrchr(input, '/');
+            int64_t *step = &rows[dumps[i].compared].of.step;
+            *step = (int64_t)((name_hash(slash != NULL ? slash + 1 : input) ^ (uint64_t)*step) >> 1);
+        }
+    }
+}
+
 bool index_analyse(struct index *index) {
     struct arena scratch;
     arena_init(&scratch, arena_share(index->arena), SIZE_MAX);
     struct outlier_row *rows;
+    struct dump *dumps;
     uint32_t *of, count = 0;
-    bool done = ARENA_COLUMNS(&scratch, index->n_rows, rows, of);
+    bool done = ARENA_COLUMNS(&scratch, index->n_rows, rows, of, dumps);
     for (uint32_t i = 0; done && i < index->n_rows; i++)
         if (index->rows[i].copy_of == NULL) {
             outlier_fill(&rows[count], &index->rows[i]);
             of[count++] = i;
         }
-    if (done)
+    if (done) {
         namesakes_mark(index, of, count);
+        dumps_part(index, rows, of, count, dumps);
+    }
     done = done && outliers_find(rows, count, &scratch, &index->n_cohorts);
     for (uint32_t i = 0; done && i < count; i++)
         index_row_tell(index, &index->rows[of[i]], &rows[i], of);
