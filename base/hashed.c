@@ -1,5 +1,7 @@
 #include "base/hashed.h"
 
+uint64_t hash_key[2] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9)};
+
 enum { FIRST_ROWS = 1024, FIRST_KEYS = 256 };
 
 static uint64_t slots_next(uint32_t mask, uint32_t first) {
@@ -37,6 +39,7 @@ __attribute__((noinline)) bool key_map_grow(struct key_map *map, struct arena *a
 }
 
 void key_map_remove(struct key_map *map, uint32_t hole) {
+    assert(hole <= map->mask && map->slot[hole].number != 0);
     for (uint32_t at = (hole + 1) & map->mask; map->slot[at].number != 0; at = (at + 1) & map->mask) {
         uint32_t home = key_home(map, map->slot[at].key);
         /* A key may fill the hole unless its home lies after the hole. */

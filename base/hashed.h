@@ -5,10 +5,29 @@
  *     struct key_map      64-bit keys, and a number for each
  *
  * Both start as {0}; the owner drops `slot`. Freestanding.
+ *
+ * What is hashed comes from files, and who writes one may choose values that would all meet in one slot. So every
+ * hash depends on a key that the program draws when it starts. Nothing may depend on the order of the slots: the
+ * same input gives the same output under every key.
  */
 #pragma once
 
 #include "base/arena.h"
+#include "base/assert.h"
+
+/* Odd numbers; constants until the program draws others (cli/main.c), before its first table and thread. */
+extern uint64_t hash_key[2];
+
+/* The product by a random number spreads the low half of any two keys; folding the upper half into it first makes
+ * bits that are too high to reach the result count, too. */
+static inline uint32_t hash_of_key(uint64_t key) {
+    uint64_t mixed = key * hash_key[0];
+    return (uint32_t)((mixed ^ mixed >> 32) * hash_key[1] >> 32);
+}
+
+static inline uint32_t hash_of_pair(uint32_t a, uint32_t b) {
+    return hash_of_key((uint64_t)a << 32 | b);
+}
 
 struct row_table {
     uint32_t *slot; /* the number of a row; 0: empty, so no row is 0 */
@@ -39,12 +58,6 @@ static inline bool row_table_reserve(struct row_table *table, struct arena *aren
     return table->count < table->mask / 2 || row_table_grow(table, arena, hash, context);
 }
 
-/* Multiplication by an odd constant and the upper half: good enough for two small ids, and fast. */
-static inline uint32_t hash_of_pair(uint32_t a, uint32_t b) {
-    uint64_t key = ((uint64_t)a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(key ^ key >> 32);
-}
-
 struct key_map {
     struct key_slot {
         uint64_t key;
@@ -57,7 +70,7 @@ enum { KEY_NOT_FOUND = UINT32_MAX };
 
 /* The slot where the search for a key begins. The map has slots. */
 static inline uint32_t key_home(const struct key_map *map, uint64_t key) {
-    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & map->mask;
+    return hash_of_key(key) & map->mask;
 }
 
 /* The index of a key's slot, or KEY_NOT_FOUND. O(1) on average. */
@@ -88,6 +101,7 @@ static inline void key_place(struct key_map *map, struct key_slot own) {
 
 /* Adds a key that is not there. `number` is not 0. As above. */
 static inline bool key_map_add(struct key_map *map, struct arena *arena, uint64_t key, uint32_t number) {
+    assert(number != 0);
     if (map->count >= map->mask / 2 && !key_map_grow(map, arena))
         return false;
     key_place(map, (struct key_slot){key, number});

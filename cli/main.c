@@ -1,3 +1,4 @@
+#include "base/hashed.h"
 #include "cli/browser.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define VERB_ENTRY(BIT, name) &verb_##name,
@@ -191,9 +193,19 @@ static bool word_answer(int argc, char **argv, int *code) {
     return true;
 }
 
+/* Draws the key of the hash tables. Without random bytes the constants stay, as in the page. */
+static void hash_key_draw(void) {
+    uint64_t drawn[2];
+    if (getrandom(drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn)
+        return;
+    hash_key[0] = drawn[0] | 1;
+    hash_key[1] = drawn[1] | 1;
+}
+
 int main(int argc, char **argv) {
     if (!output_fill_descriptors())
         return EXIT_CODE_FAILED;
+    hash_key_draw();
     memory_begin();
     output_catch_signals();
     terminal_init(false, COLOR_AUTO);

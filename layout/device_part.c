@@ -1,8 +1,10 @@
 #include "layout/device_part.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "layout/phases.h"
 #include "trace/id_slots.h"
+#include "trace/trace_check.h"
 
 /* Gives the device rows of its own, whose stacks are then renumbered. False: no memory. */
 static bool device_renumber(struct device_trace *device, struct id_slots *slots, struct arena *arena) {
@@ -224,5 +226,7 @@ bool device_part_init(struct trace *part, const struct trace *trace, uint32_t in
     bool done = true;
     for (uint32_t i = 0; done && i < trace->n_devices; i++)
         done = !is_of_part(trace, i, index) || device_renumber(&part->devices[i], &ids, arena);
-    return done && stacks_part(part, trace, &ids, arena);
+    done = done && stacks_part(part, trace, &ids, arena);
+    assert(!done || trace_check(part) == NULL);
+    return done;
 }

@@ -1,6 +1,8 @@
 #include "layout/merge.h"
 
+#include "base/assert.h"
 #include "base/hashed.h"
+#include "trace/trace_check.h"
 
 enum {
     SLICES = 4096,      /* more than most screens have pixels in a row */
@@ -151,11 +153,8 @@ static bool band_equal(const struct allocations *allocations, uint32_t a, uint32
 /* The hash of a row of the table of bands. */
 static uint32_t band_hash(const void *context, uint32_t row) {
     const struct allocations *allocations = context;
-    uint64_t hash = (uint64_t)allocations->stack[row - 1] << 32 | allocations->birth[row - 1];
-    hash = (hash ^ hash >> 29) * 0x9E3779B97F4A7C15u;
-    hash ^= (uint64_t)allocations->death[row - 1] << 32 | allocations->request[row - 1];
-    hash = (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9u;
-    return (uint32_t)(hash >> 32);
+    return hash_of_pair(hash_of_pair(allocations->stack[row - 1], allocations->birth[row - 1]),
+                        hash_of_pair(allocations->death[row - 1], allocations->request[row - 1]));
 }
 
 /* Joins the last row, a small allocation, to its band, or starts a new band with it. False: no memory. */
@@ -254,6 +253,7 @@ bool merge_init(struct merge *merge, struct trace *trace, unsigned level) {
         if (!device_merge(merge, &trace->devices[i], level, &merge->trace.devices[i]))
             return false;
     }
+    assert(trace_check(&merge->trace) == NULL);
     return true;
 }
 

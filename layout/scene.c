@@ -1,5 +1,6 @@
 #include "layout/scene.h"
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
@@ -322,6 +323,7 @@ static bool later_columns_build(struct scene *scene) {
 }
 
 bool scene_build(struct scene *scene, const struct view *view) {
+    assert(view->width != 0 && view->from_q16 < view->to_q16 && view->bottom_bytes < view->top_bytes);
     scene->n_bands = scene->n_groups = 0;
     scene->rows_visited = 0;
     scene->view = scene->built = *view;

@@ -1,5 +1,6 @@
 #include "layout/segments.h"
 
+#include "base/assert.h"
 #include "base/numbers.h"
 #include "base/ordered.h"
 #include "base/search.h"
@@ -475,6 +476,7 @@ static void allocations_lay(const struct laying *laying, const struct sort_row *
 
 bool segments_at(struct held *held, const struct segments *segments, uint32_t moment, const uint32_t *alive,
                  uint32_t n_alive, struct block_sizes sizes, struct arena *arena) {
+    assert(moment <= segments->device->n_events && n_alive <= segments->device->allocations.count);
     *held = (struct held){0};
     struct laying laying = {.held = held,
                             .segments = segments,

@@ -1,10 +1,12 @@
 #include "layout/timeline.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "layout/filter.h"
 #include "layout/site.h"
 #include "layout/timeline_sites.h"
+#include "trace/trace_check.h"
 
 enum { PEAK_BLOCK = 64 };
 
@@ -108,6 +110,7 @@ static __attribute__((noinline)) bool live_step(struct timeline *timeline, const
 }
 
 uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32_t to) {
+    assert(from < to && to <= timeline->n_moments);
     const uint64_t *live = timeline->live;
     uint32_t first = from / PEAK_BLOCK + 1, last = to / PEAK_BLOCK; /* whole blocks: [first, last) */
     if (first >= last)
@@ -367,6 +370,7 @@ static bool stacking_build(struct timeline *timeline, bool drawn, struct arena *
 
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena) {
+    assert(step != 0 || trace_check(trace) == NULL);
     if (step == 0)
         timeline_begin(timeline, trace, index);
     if (step < TIMELINE_LIVE_STEPS)

@@ -19,7 +19,7 @@ void interner_release(struct interner *interner) {
 
 static uint32_t string_hash(const void *trace, uint32_t string) {
     struct text bytes = trace_text(trace, string);
-    return (uint32_t)XXH3_64bits(bytes.at, bytes.nbytes);
+    return (uint32_t)XXH3_64bits_withSeed(bytes.at, bytes.nbytes, hash_key[0]);
 }
 
 bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, uint32_t *id) {
@@ -30,7 +30,7 @@ bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, 
         return true;
     if (!row_table_reserve(table, &trace->arena, string_hash, trace))
         return false;
-    uint32_t *slot = ROW_SEEK(table, (uint32_t)XXH3_64bits(bytes, nbytes), string,
+    uint32_t *slot = ROW_SEEK(table, (uint32_t)XXH3_64bits_withSeed(bytes, nbytes, hash_key[0]), string,
                               trace_text(trace, string).nbytes == nbytes &&
                                   __builtin_memcmp(trace_text(trace, string).at, bytes, nbytes) == 0);
     if (*slot == 0) {
@@ -50,7 +50,7 @@ struct rows {
 
 static uint32_t row_hash(const void *context, uint32_t row) {
     const struct rows *rows = context;
-    return (uint32_t)XXH3_64bits(rows->row + row * rows->nbytes, rows->nbytes);
+    return (uint32_t)XXH3_64bits_withSeed(rows->row + row * rows->nbytes, rows->nbytes, hash_key[0]);
 }
 
 /* Finds or adds a row; `rows` must have room for one more. */
@@ -58,7 +58,7 @@ static bool row_intern(struct trace *trace, struct row_table *table, struct rows
                        uint32_t *id) {
     if (!row_table_reserve(table, &trace->arena, row_hash, &rows))
         return false;
-    uint32_t *slot = ROW_SEEK(table, (uint32_t)XXH3_64bits(row, rows.nbytes), i,
+    uint32_t *slot = ROW_SEEK(table, (uint32_t)XXH3_64bits_withSeed(row, rows.nbytes, hash_key[0]), i,
                               __builtin_memcmp(rows.row + i * rows.nbytes, row, rows.nbytes) == 0);
     if (*slot == 0) {
         bytes_copy(rows.row + *rows.count * rows.nbytes, row, rows.nbytes);

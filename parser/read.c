@@ -1,6 +1,7 @@
 #include "parser/read.h"
 
 #include "parser/formats.h"
+#include "trace/trace_check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,10 +54,15 @@ static void full_blame(struct read_error *error) {
              "of one kind");
 }
 
-static bool sizes_check(struct cursor *cursor, const struct trace *trace) {
-    int32_t device = trace_oversized_device(trace);
-    if (device == ORDINAL_NONE)
+/* Whatever the file was made of, the layers above get a recording that keeps its promises. */
+static bool promises_check(struct cursor *cursor, const struct trace *trace) {
+    const char *broken = trace_check(trace);
+    int32_t device = broken != NULL ? trace_oversized_device(trace) : ORDINAL_NONE;
+    if (broken == NULL)
         return true;
+    if (device == ORDINAL_NONE)
+        return cursor_fail(cursor, READ_BAD_VALUE, cursor_offset(cursor),
+                           "a fault of Strata, please report it: what was read does not keep \"%s\"", broken);
     return cursor_fail(cursor, READ_BAD_VALUE, cursor_offset(cursor),
                        "the sizes of device %" PRId32 " add up to more than 8 EiB, which no memory holds",
                        device);
@@ -67,7 +73,7 @@ bool trace_read(struct trace *trace, const struct read_source *source, const str
     struct cursor cursor;
     *error = (struct read_error){.code = READ_OK};
     bool done = cursor_init(&cursor, source, progress, &trace->arena, error) && input_read(&cursor, trace) &&
-                sizes_check(&cursor, trace);
+                promises_check(&cursor, trace);
     cursor_release(&cursor);
     if (error->code == READ_NO_MEMORY && trace->arena.full)
         full_blame(error);

@@ -1,5 +1,6 @@
 /* Turns a trace into the pieces of its payload. */
 #include "trace/payload_packer.h"
+#include "trace/trace_check.h"
 
 enum {
     /* A plane of at least this many bytes begins a piece of its own: in one Huffman code with its neighbours, the
@@ -464,10 +465,6 @@ static void stacks_pack(struct packer *packer) {
 }
 
 static void device_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
-    if (!allocations_valid(device)) {
-        packer_fail(packer, PAYLOAD_BAD_VALUE);
-        return;
-    }
     packer->limit[OF_EVENTS] = device->n_events;
     packer->limit[OF_STREAMS] = device->n_streams;
     packer->limit[OF_POOLS] = device->n_pools;
@@ -503,8 +500,6 @@ static void device_rows_pack(struct packer *packer) {
 static void file_pack(struct packer *packer) {
     const struct trace *trace = packer->trace;
     const struct file_row file = file_row_of(trace);
-    if (trace->rank < RANK_UNKNOWN)
-        packer_fail(packer, PAYLOAD_BAD_VALUE);
     table_pack(packer, &payload_file_table, 0, &file, 1, NULL);
     strings_pack(packer);
     for (uint32_t i = 0; i < TRACE_PLACES; i++) {
@@ -523,6 +518,8 @@ enum payload_error payload_pack(struct payload *payload, const struct trace *tra
     bytes_zero(payload, sizeof *payload);
     payload->arena = arena;
     payload_limits_init(packer.limit);
+    if (trace_check(trace) != NULL) /* the reader would refuse it */
+        return PAYLOAD_BAD_VALUE;
     packer_renumber(&packer);
     if (packer.error == PAYLOAD_OK)
         file_pack(&packer);

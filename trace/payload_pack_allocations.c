@@ -10,30 +10,6 @@ static bool number_add(struct packer *packer, struct key_map *map, uint64_t key,
     return false;
 }
 
-/* Checks everything that the reader will insist on. */
-bool allocations_valid(const struct device_trace *device) {
-    const struct allocations *allocations = &device->allocations;
-    uint32_t birth = 0, end = device->n_events + 1;
-    if (device->n_events > UINT32_MAX - 2 || allocations->preexisting > allocations->count)
-        return false;
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        bool first = i < allocations->preexisting;
-        if (allocations->birth[i] < birth || allocations->birth[i] > device->n_events ||
-            first != (allocations->birth[i] == 0))
-            return false;
-        if (allocations->death[i] < allocations->birth[i] || allocations->death[i] > device->n_events + 1)
-            return false;
-        if (allocations->request[i] < allocations->birth[i] ||
-            allocations->request[i] > allocations->death[i])
-            return false;
-        if (first && allocations->death[i] > end)
-            return false;
-        birth = allocations->birth[i];
-        end = allocations->death[i];
-    }
-    return true;
-}
-
 /* A device's stacks and sizes, in the order of their first allocation. */
 struct allocation_dictionaries {
     uint32_t *stack_place; /* [old stack id] place in `stacks` + 1; 0: not there */

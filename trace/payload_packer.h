@@ -73,8 +73,6 @@ void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t 
 void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
                 uint64_t count, const struct id_slots *used);
 
-bool allocations_valid(const struct device_trace *device);
-
 /* The sections of a device's allocations, `number` counted from 1. */
 void allocations_pack(struct packer *packer, const struct device_trace *device, uint32_t number);
 

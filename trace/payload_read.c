@@ -1,6 +1,7 @@
 /* Turns the sections of a payload back into a trace, checking everything. */
 #include "base/search.h"
 #include "trace/payload_reader.h"
+#include "trace/trace_check.h"
 
 /* ---- columns ---- */
 
@@ -214,12 +215,6 @@ static void trace_place_read(struct reader *reader, uint32_t place) {
     place_read(reader, &payload_trace_places[place], reader->trace, 0);
 }
 
-/* A longer name would take too long: every row that has it may read it again. */
-static void name_check(struct reader *reader, uint32_t string) {
-    if (trace_text(reader->trace, string).nbytes > FRAME_TEXT_MAX_NBYTES)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
 /* Optional: present only if --own or --library named frames. */
 static void frame_owners_read(struct reader *reader) {
     struct frame_table *frames = &reader->trace->frames;
@@ -231,13 +226,8 @@ static void frame_owners_read(struct reader *reader) {
 }
 
 static void frames_read(struct reader *reader) {
-    const struct frame_table *frames = &reader->trace->frames;
     trace_place_read(reader, PLACE_FX);
     trace_place_read(reader, PLACE_FRAMES);
-    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < frames->count; i++) {
-        name_check(reader, frames->frame[i].file);
-        name_check(reader, frames->frame[i].name);
-    }
     frame_owners_read(reader);
 }
 
@@ -297,11 +287,7 @@ static void file_read(struct reader *reader) {
     trace->meta = file->meta;
     trace->kind = (enum trace_kind)file->kind;
     trace->rank = file->rank;
-    if (trace->rank < RANK_UNKNOWN)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
     trace_place_read(reader, PLACE_ANNOTATIONS);
-    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < trace->n_annotations; i++)
-        name_check(reader, trace->annotations[i].name);
     trace_place_read(reader, PLACE_DIAGNOSTICS);
     diagnostic_numbers_read(reader);
 }
@@ -373,26 +359,16 @@ static void times_read(struct reader *reader) {
         ARENA_DROP(&reader->trace->arena, reader->class);
 }
 
-/* The allocator gives index 0 to the default stream and index 1 to the default pool. */
 static void streams_and_pools_read(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
     for (uint32_t i = PLACE_STREAMS; i <= PLACE_POOLS; i++)
         place_read(reader, &payload_device_places[i], device, reader->device + 1);
-    /* Indices of both are 16-bit numbers. */
-    if (device->n_streams > 1 << 16 || device->n_pools > 1 << 16)
-        reader_fail(reader, PAYLOAD_BAD_SECTION);
-    else if ((device->n_streams > 0 && device->streams[0] != 0) ||
-             (device->n_pools > 1 && (device->pools[1].first != 0 || device->pools[1].second != 0)))
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
 static void segments_read(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
     for (uint32_t i = PLACE_SEGMENT_EVENTS; i < DEVICE_PLACES; i++)
         place_read(reader, &payload_device_places[i], device, reader->device + 1);
-    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < device->n_segments; i++)
-        if ((uint64_t)device->segments[i].first_block + device->segments[i].block_count > device->n_blocks)
-            reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
 static void device_begin(struct reader *reader) {
@@ -482,10 +458,9 @@ struct reader *payload_unpacking(const struct payload *payload, struct trace *tr
     return reader;
 }
 
-/* After the last device. */
+/* After the last device. What was read so far refers to rows that exist; here it is a recording or an error. */
 static int32_t reader_end(struct reader *reader) {
-    if (trace_oversized_device(reader->trace) != ORDINAL_NONE)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    reader_check(reader, trace_check(reader->trace) == NULL);
     return reader->error;
 }
 

@@ -1,5 +1,6 @@
 #include "trace/trace.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 
 /* Row 0 of every table stands for "none". */
@@ -56,6 +57,7 @@ uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes)
 
 bool stack_table_add(struct stack_table *stacks, struct arena *arena, uint32_t parent, uint32_t frame) {
     uint32_t id = stacks->count, word = id / 32;
+    assert(id == 0 || parent < id);
     bool branched = id != 0 && parent != id - 1;
     if (!ARENA_GROW(arena, stacks->frame, stacks->capacity, (uint64_t)id + 1) ||
         !ARENA_GROW(arena, stacks->word, stacks->word_capacity, (uint64_t)word + 1) ||

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/text.h"
 
@@ -91,6 +92,7 @@ static inline bool stack_is_branched(const struct stack_table *stacks, uint32_t 
 /* The parent of stack 0 is 0. */
 static inline uint32_t stack_parent(const struct stack_table *stacks, uint32_t stack) {
     const struct stack_word *word = &stacks->word[stack / 32];
+    assert(stack < stacks->count);
     if (!(word->branched >> stack % 32 & 1))
         return stack - (stack != 0);
     uint32_t below = word->branched & ((UINT32_C(1) << stack % 32) - 1);
@@ -389,6 +391,7 @@ bool stack_table_add(struct stack_table *stacks, struct arena *arena, uint32_t p
 
 /* The bytes of a string; valid until the next string is added. */
 static inline const uint8_t *trace_string(const struct trace *trace, uint32_t id, uint32_t *nbytes) {
+    assert(id < trace->strings.count);
     *nbytes = trace->strings.start[id + 1] - trace->strings.start[id];
     return trace->strings.bytes + trace->strings.start[id];
 }

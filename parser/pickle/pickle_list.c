@@ -141,7 +141,7 @@ static uint32_t *recent_find(struct machine *machine, const uint8_t *p) {
 static bool references_take(struct machine *machine, const uint8_t *p, const uint8_t *end, uint32_t *stack) {
     struct list_cache *lists = &machine->lists;
     uint32_t nbytes = (uint32_t)(end - p);
-    uint64_t hash = XXH3_64bits(p, nbytes);
+    uint64_t hash = XXH3_64bits_withSeed(p, nbytes, hash_key[0]);
     uint32_t found = lists->table.mask == 0 ? 0 : *cache_find(lists, p, nbytes, hash);
     if (found == 0)
         return references_decode(machine, p, nbytes, stack) && cache_add(machine, p, nbytes, hash, *stack);

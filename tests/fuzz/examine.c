@@ -9,6 +9,7 @@
 #include "tests/fuzz/recipe.h"
 #include "tests/unit/memory_host.h"
 #include "trace/payload.h"
+#include "trace/trace_check.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -39,92 +40,11 @@ void examine_check(bool holds, const char *condition, const char *file, int line
 
 const struct arena_host fuzz_host = {plain_resize, NULL};
 
-/* ---- the invariants of trace/trace.h ---- */
-
-static void check_tables(const struct trace *trace) {
-    const struct string_table *strings = &trace->strings;
-    CHECK(strings->count >= 1 && strings->start[0] == 0 && strings->start[1] == 0);
-    for (uint32_t i = 0; i < strings->count; i++)
-        CHECK(strings->start[i] <= strings->start[i + 1]);
-    for (uint32_t i = 0; i < trace->fx.count; i++) {
-        const struct fx *fx = &trace->fx.fx[i];
-        CHECK(fx->op < strings->count && fx->name < strings->count && fx->target < strings->count &&
-              fx->original_trace < strings->count);
-    }
-    for (uint32_t i = 0; i < trace->frames.count; i++) {
-        const struct frame *frame = &trace->frames.frame[i];
-        CHECK(frame->file < strings->count && frame->name < strings->count && frame->fx < trace->fx.count);
-    }
-    for (uint32_t i = 1; i < trace->stacks.count; i++)
-        CHECK(stack_parent(&trace->stacks, i) < i && trace->stacks.frame[i] < trace->frames.count);
-    for (uint32_t i = 0; i < trace->contexts.count; i++) {
-        const struct context *context = &trace->contexts.context[i];
-        CHECK(context->compile_context < strings->count && context->user_metadata < strings->count &&
-              context->category < strings->count && context->forward_frames < strings->count);
-    }
-    CHECK(trace->settings < strings->count && trace->meta < strings->count);
-}
-
-static void check_notes(const struct trace *trace) {
-    for (uint32_t i = 0; i < trace->n_annotations; i++)
-        CHECK(trace->annotations[i].name < trace->strings.count &&
-              trace->annotations[i].stage <= ANNOTATION_END);
-    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
-        CHECK(trace->diagnostics[i].code < trace->strings.count &&
-              trace->diagnostics[i].message < trace->strings.count &&
-              trace->diagnostics[i].key < trace->strings.count);
-}
-
-static void check_allocations(const struct trace *trace, const struct device_trace *device) {
-    const struct allocations *allocations = &device->allocations;
-    CHECK(allocations->preexisting <= allocations->count);
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        CHECK((i < allocations->preexisting) == (allocations->birth[i] == 0));
-        CHECK(i == 0 || allocations->birth[i] >= allocations->birth[i - 1]);
-        CHECK(i == 0 || i >= allocations->preexisting || allocations->death[i] <= allocations->death[i - 1]);
-        CHECK(allocations->birth[i] <= device->n_events && allocations->birth[i] <= allocations->request[i]);
-        CHECK(allocations->request[i] <= allocations->death[i] &&
-              allocations->death[i] <= device->n_events + 1);
-        CHECK(allocations->stack[i] < trace->stacks.count && allocations->context[i] < trace->contexts.count);
-        CHECK(allocations->stream[i] < device->n_streams && allocations->pool[i] < device->n_pools);
-    }
-}
-
-static void check_events(const struct trace *trace, const struct device_trace *device) {
-    for (uint32_t i = 0; i < device->n_segment_events; i++) {
-        const struct segment_event *event = &device->segment_events[i];
-        CHECK(event->event < device->n_events && event->stack < trace->stacks.count);
-        CHECK(event->stream < device->n_streams && event->change <= SEGMENT_UNMAP);
-        CHECK(i == 0 || event->event >= event[-1].event);
-    }
-    for (uint32_t i = 0; i < device->n_ooms; i++)
-        CHECK(device->ooms[i].event < device->n_events && device->ooms[i].stack < trace->stacks.count);
-    for (uint32_t i = 0; i < device->n_snapshots; i++)
-        CHECK(device->snapshots[i].event < device->n_events);
-}
-
-static void check_segments(const struct trace *trace, const struct device_trace *device) {
-    for (uint32_t i = 0; i < device->n_segments; i++) {
-        const struct segment *segment = &device->segments[i];
-        CHECK(segment->stack < trace->stacks.count);
-        CHECK(segment->stream < device->n_streams && segment->pool < device->n_pools);
-        CHECK((uint64_t)segment->first_block + segment->block_count <= device->n_blocks);
-    }
-    for (uint32_t i = 0; i < device->n_blocks; i++)
-        CHECK(device->blocks[i].stack < trace->stacks.count && device->blocks[i].state <= BLOCK_PENDING_FREE);
-}
+/* ---- the promises of trace/trace.h ---- */
 
 static void check_trace(const struct trace *trace) {
-    check_tables(trace);
-    check_notes(trace);
-    for (uint32_t i = 0; i < trace->n_devices; i++) {
-        const struct device_trace *device = &trace->devices[i];
-        CHECK(i == 0 || device->ordinal > device[-1].ordinal);
-        CHECK(device->name < trace->strings.count);
-        check_allocations(trace, device);
-        check_events(trace, device);
-        check_segments(trace, device);
-    }
+    const char *broken = trace_check(trace);
+    examine_check(broken == NULL, broken, __FILE__, __LINE__);
 }
 
 /* ---- windows, pixels and points ---- */
@@ -443,14 +363,31 @@ bool examine_read_recipe(struct trace *trace, const uint8_t *bytes, size_t nbyte
     return done;
 }
 
-uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes) {
+/* Changes a byte of a piece: its number, its offset (two bytes) and the new value. */
+static void piece_change(const struct payload *payload, struct arena *arena, const uint8_t change[4]) {
+    if (payload->n_pieces == 0)
+        return;
+    struct payload_piece *piece = &payload->pieces[change[0] % payload->n_pieces];
+    uint8_t *raw = arena_alloc(arena, piece->raw_nbytes);
+    if (raw == NULL)
+        return;
+    memcpy(raw, piece->raw, piece->raw_nbytes);
+    raw[(change[1] << 8 | change[2]) % piece->raw_nbytes] = change[3];
+    piece->raw = raw;
+}
+
+uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, const uint8_t *changes, size_t n_changes,
+                                size_t *made_nbytes) {
     struct trace trace;
     struct payload payload;
     struct arena arena;
     uint8_t *made = NULL;
     arena_init(&arena, fuzz_host, FUZZ_TRACE_NBYTES);
-    if (examine_read_recipe(&trace, bytes, nbytes) && payload_pack(&payload, &trace, &arena) == PAYLOAD_OK &&
-        pieces_deflate(&payload, &arena)) {
+    bool done =
+        examine_read_recipe(&trace, bytes, nbytes) && payload_pack(&payload, &trace, &arena) == PAYLOAD_OK;
+    for (size_t i = 0; done && i < n_changes; i++)
+        piece_change(&payload, &arena, changes + 4 * i);
+    if (done && pieces_deflate(&payload, &arena)) {
         *made_nbytes = (size_t)payload_nbytes(&payload);
         made = malloc(*made_nbytes);
         CHECK(made != NULL);

@@ -23,8 +23,11 @@ void examine_recording(const uint8_t *bytes, size_t nbytes);
  * released in any case. */
 bool examine_read_recipe(struct trace *trace, const uint8_t *bytes, size_t nbytes);
 
-/* The payload of the recording that a recipe makes, of `*made_nbytes` bytes, to be freed. NULL: there is none. */
-uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
+/* The payload of the recording that a recipe makes, of `*made_nbytes` bytes, to be freed. Each of the `n_changes`
+ * changes, of four bytes, overwrites a byte before the pieces are deflated, so that what reads the payload meets values
+ * that no writer makes behind checksums that are right. NULL: there is none. */
+uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, const uint8_t *changes, size_t n_changes,
+                                size_t *made_nbytes);
 
 /* Inflates a piece of a payload into all of `target`, ignoring its checksum, which a fuzzer cannot correct: it would
  * never get past it. False: it is not a stream of `raw_nbytes` bytes. */

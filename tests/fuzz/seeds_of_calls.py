@@ -1,6 +1,7 @@
 """Seeds of the target "api": what a page requests while somebody works with it, in the encoding of target_api.c."""
 
 import pathlib
+import random
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -186,7 +187,15 @@ def memory(recipe, device):
     return bytes(calls.out)
 
 
-KINDS = {"facts": facts, "drawing": drawing, "searching": searching, "questions": questions, "memory": memory}
+def crafted(recipe, device):
+    """A page that somebody changed, drawn like any other: with 15 bytes of its columns replaced."""
+    head, calls = 3 + len(recipe), drawing(recipe, device)
+    dice = random.Random(head)
+    changes = bytes(dice.choice((0, 1, 2, 127, 255)) if i % 4 == 3 else dice.randrange(256) for i in range(60))
+    return bytes((0xF0,)) + calls[1:head] + changes + calls[head:]
+
+
+KINDS = {"facts": facts, "drawing": drawing, "searching": searching, "questions": questions, "memory": memory, "crafted": crafted}
 
 
 def seeds(recipes):

@@ -2,7 +2,7 @@
  * Makes calls of the page's scripts (render/page/page_api.def), in any order and with any arguments, on open sessions
  * and views. The table of calls is that list, so a call that is added to it is tested at once.
  *
- *     a byte: what is loaded | two bytes: a recipe's length | the recipe | calls, each:
+ *     a byte: what is loaded, and how many changes | two bytes: a recipe's length | the recipe | changes | calls, each:
  *     two bytes: which call | a byte: its handle | arguments
  *
  * The two bytes select the call whose name has the next hash, so that a seed keeps its meaning when the table grows.
@@ -313,9 +313,14 @@ static void sessions_load(struct caller *caller) {
     size_t recipe_nbytes = next(caller) * 256U, payload_nbytes = 0;
     recipe_nbytes += next(caller);
     recipe_nbytes = recipe_nbytes < caller->nbytes ? recipe_nbytes : caller->nbytes;
-    uint8_t *payload = examine_recipe_payload(caller->bytes, recipe_nbytes, &payload_nbytes);
-    caller->bytes += recipe_nbytes;
-    caller->nbytes -= recipe_nbytes;
+    const uint8_t *changes = caller->bytes + recipe_nbytes;
+    size_t n_changes = loaded >> 4; /* of a page that somebody crafted; it is drawn like any other */
+    n_changes =
+        n_changes < (caller->nbytes - recipe_nbytes) / 4 ? n_changes : (caller->nbytes - recipe_nbytes) / 4;
+    uint8_t *payload =
+        examine_recipe_payload(caller->bytes, recipe_nbytes, changes, n_changes, &payload_nbytes);
+    caller->bytes += recipe_nbytes + 4 * n_changes;
+    caller->nbytes -= recipe_nbytes + 4 * n_changes;
     for (unsigned i = 0; i < MOST_SESSIONS && payload != NULL; i++) {
         caller->sessions[i] = (struct page_session *)session_new();
         if (caller->sessions[i] != NULL && !(loaded >> i & 1))

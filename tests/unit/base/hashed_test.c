@@ -76,8 +76,33 @@ static void test_no_memory(void **unused) {
     arena_release(&arena);
 }
 
+/* Keys that somebody chose to meet in one slot under an unkeyed multiplication, and such as differ in their highest
+ * bits alone, lie apart. */
+static void test_chosen_keys(void **unused) {
+    const uint64_t inverse = UINT64_C(0xf1de83e19937733d); /* times the golden ratio's constant: 1 */
+    (void)unused;
+    assert_int_equal(inverse * UINT64_C(0x9e3779b97f4a7c15), 1);
+    for (int kind = 0; kind < 3; kind++) {
+        struct key_map map = {0};
+        struct arena arena;
+        uint64_t distance = 0;
+        arena_init(&arena, plain_host, SIZE_MAX);
+        for (uint32_t i = 1; i <= KEYS; i++) {
+            uint64_t key = kind == 0 ? i * inverse : (uint64_t)i << (kind == 1 ? 40 : 52);
+            if (key_map_find(&map, key) == KEY_NOT_FOUND)
+                assert_true(key_map_add(&map, &arena, key, i));
+        }
+        for (uint32_t at = 0; at <= map.mask; at++)
+            if (map.slot[at].number != 0)
+                distance += (at - key_home(&map, map.slot[at].key)) & map.mask;
+        assert_true(distance < 4 * map.count);
+        arena_release(&arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_keys), cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_chosen_keys),
                                        cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,7 @@ static inline void fill_moments(struct allocations *allocations, uint32_t i) {
     } else {
         uint32_t least = i > N_PREEXISTING ? allocations->birth[i - 1] + 1 : 1;
         allocations->birth[i] = least + below(2);
-        allocations->death[i] = allocations->birth[i] + below(N_EVENTS + 2 - allocations->birth[i]);
+        allocations->death[i] = allocations->birth[i] + 1 + below(N_EVENTS + 1 - allocations->birth[i]);
     }
     allocations->request[i] = allocations->death[i];
     if (below(4) == 0)

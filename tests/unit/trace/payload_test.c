@@ -141,6 +141,28 @@ static void break_death(struct trace *trace) {
 static void break_death_before_birth(struct trace *trace) {
     trace->devices[0].allocations.death[N_ALLOCATIONS - 1] = 0;
 }
+static void break_life(struct trace *trace) {
+    struct allocations *allocations = &trace->devices[0].allocations;
+    allocations->death[N_ALLOCATIONS - 1] = allocations->request[N_ALLOCATIONS - 1] =
+        allocations->birth[N_ALLOCATIONS - 1];
+}
+static void break_default_stream(struct trace *trace) {
+    trace->devices[0].streams[0] = 7;
+}
+static void break_default_pool(struct trace *trace) {
+    trace->devices[0].pools[POOL_DEFAULT].first = 1;
+}
+static void break_blocks(struct trace *trace) {
+    trace->devices[0].segments[0].block_count = UINT32_MAX;
+}
+static void break_sum(struct trace *trace) {
+    trace->devices[0].allocations.size[0] = TRACE_BYTES_MAX;
+    trace->devices[0].allocations.size[1] = 1;
+}
+static void break_times(struct trace *trace) {
+    trace->devices[0].times_rise = true;
+    trace->devices[0].time_us[0] = INT64_MAX;
+}
 static void break_order_of_preexisting(struct trace *trace) {
     trace->devices[0].allocations.death[N_PREEXISTING - 1] = N_EVENTS + 1;
 }
@@ -199,6 +221,12 @@ static void test_pack_refuses_what_is_out_of_range(void **state) {
         break_birth_zero,
         break_death,
         break_death_before_birth,
+        break_life,
+        break_default_stream,
+        break_default_pool,
+        break_blocks,
+        break_sum,
+        break_times,
         break_order_of_preexisting,
         break_request,
         break_preexisting,
