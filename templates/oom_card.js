@@ -2,6 +2,7 @@
 // request, and why not.
 import { actionLine } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
+import { devicePlan } from "./plan_view.js";
 import { prove } from "./proof.js";
 import { change, isDark, momentText, topSites } from "./state.js";
 import {
@@ -134,7 +135,7 @@ function follows(page, index) {
     // The model was asked about the last event only.
     if (index < view.facts.ooms - 1) return [];
     const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
-    const least = told.filter(({ code }) => code === "plan").map(({ text }) => planLine(text));
+    const least = told.filter(({ code }) => code === "plan").map(({ text }) => planLine(page, text));
     const others = told
         .filter(({ code }) => code !== "plan")
         .map(({ code, text, short_bytes: short }) =>
@@ -148,10 +149,11 @@ function follows(page, index) {
 }
 
 /** The plan, "The least change that serves it (model): checkpoint ...", as an action and how sure it is.
- * @param {string} text */
-function planLine(text) {
+ * @param {Page} page @param {string} text */
+function planLine(page, text) {
     const [, sure = "", act = text] = /\((.*?)\): (.*)/.exec(text) ?? [];
-    return actionLine("What to do", sure && `fits, ${sure}`, act.charAt(0).toUpperCase() + act.slice(1));
+    const fits = devicePlan(page)?.scope === "request" ? "gets past this request" : "fits";
+    return actionLine("What to do", sure && `${fits}, ${sure}`, act.charAt(0).toUpperCase() + act.slice(1));
 }
 
 /** The parts of the card of an event. @param {number} index of the event @param {number} capacity 0: unknown */

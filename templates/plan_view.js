@@ -8,14 +8,16 @@ import { consume, dotted, formatFine, make, makeButton } from "./text.js";
 /**
  * @typedef {{live_peak_bytes_min: number, live_peak_bytes_max: number | null, peak_reserved_bytes_min: number | null,
  * peak_reserved_bytes_max: number | null, fits: string | null}} Figures
- * @typedef {Figures & {id: string, title: string, cost: string, certainty: string, share: number | null,
+ * @typedef {Figures & {id: string, title: string, code: string, cost: string, certainty: string, share: number | null,
  * saves_peak_bytes: number, saves_reserved_bytes: number | null}} Change
- * @typedef {Figures & {changes: string[], cost: string, certainty: string, share: number | null, title: string}} Plan
- * @typedef {{device: number, refused: string | null, answer: string | null, fits: string | null, as_recorded: Figures,
+ * @typedef {Figures & {changes: string[], cost: string, certainty: string, share: number | null, title: string,
+ * code: string[]}} Plan
+ * @typedef {{device: number, refused: string | null, scope: string, answer: string | null, fits: string | null, as_recorded: Figures,
  * recorded: {ended_by_oom: boolean}, changes: Change[],
  * budget: {used_bytes: number | null, from: string | null},
  * plans: Plan[]}} DevicePlan
- * @typedef {Figures & {id: string, title: string, cost: string, certainty: string, share: number | null}} Row
+ * @typedef {Figures & {id: string, title: string, code: string | string[], cost: string, certainty: string,
+ * share: number | null}} Row
  */
 
 /** @type {Record<string, string>} */
@@ -25,6 +27,9 @@ const planOf = perPage(() => ({
     /** @type {{devices: DevicePlan[]} | null | undefined} */
     read: undefined,
 }));
+
+/** @type {Record<string, string>} */
+const SERVED_WORDS = { yes: "", with_retries: ", after retries", request: " at the failed request" };
 
 /** The plan of the shown device; null: it has none. @param {Page} page */
 export function devicePlan(page) {
@@ -38,7 +43,8 @@ export function devicePlan(page) {
 }
 
 /** Is the change enough? */
-export const isServed = (/** @type {Row} */ { fits }) => fits === "yes" || fits === "with_retries";
+export const isServed = (/** @type {Row} */ { fits }) =>
+    fits === "yes" || fits === "with_retries" || fits === "request";
 
 /** Is only the lower end of its range known? @param {Figures} row */
 const isBound = (row) => row.live_peak_bytes_max === null;
@@ -69,7 +75,7 @@ export function verdict(row, { used_bytes: limit }) {
     const short = needed(row) - limit;
     const lacks = short > 0 ? `at least ${formatFine(short)} short` : "does not fit";
     const spare = `${formatFine(Math.max(0, limit - needed(row)))} to spare`;
-    const words = isServed(row) ? `\u2713 ${spare}${row.fits === "yes" ? "" : ", after retries"}` : `\u2715 ${lacks}`;
+    const words = isServed(row) ? `\u2713 ${spare}${SERVED_WORDS[row.fits ?? ""]}` : `\u2715 ${lacks}`;
     return make("span", "plan-verdict", figure, make("span", isServed(row) ? "enough" : "short", ` ${words}`));
 }
 
@@ -99,6 +105,7 @@ function rowButton(page, row, nth, most, budget) {
         "plan-words",
         make("b", "plan-title", row.title),
         make("span", "plan-cost", costText(row)),
+        ...[row.code].flat().map((code) => make("code", "plan-code", code)),
     );
     const said = verdict(row, budget);
     const figures = make("span", "plan-figures", bar(row, most, budget.used_bytes), said);

@@ -35,7 +35,7 @@ class Plan(unittest.TestCase):
         # On a device of that size the simulator's request still fails with one checkpointed block; with two the step
         # runs to its end.
         self.assertEqual(["checkpoint:2"], first["changes"])
-        self.assertEqual(("time", "model", "with_retries"), (first["cost"], first["certainty"], first["fits"]))
+        self.assertEqual(("time", "model", "request", "request"), (first["cost"], first["certainty"], first["fits"], device["scope"]))
         self.assertLessEqual(first["live_peak_bytes_max"], device["budget"]["used_bytes"])
 
     def test_changes(self):
@@ -116,7 +116,7 @@ class Plan(unittest.TestCase):
 
     def test_a_large_device_needs_nothing(self):
         device, = answer("--gpu", "80GiB", SAMPLES / "oom.pickle")
-        self.assertEqual("yes", device["fits"])
+        self.assertEqual("request", device["fits"])
         self.assertEqual(([], None), (device["plans"], device["nearest"]))
 
     def test_nothing_fits(self):
@@ -162,7 +162,7 @@ class Plan(unittest.TestCase):
                 else:
                     figures = [device["as_recorded"] for device in figures]
                 self.assertEqual(max(each["peak_reserved_bytes_max"] for each in figures), one["peak_reserved_bytes"])
-                self.assertEqual(all(each["fits"] in ("yes", "with_retries") for each in figures), one["served"])
+                self.assertEqual(all(each["fits"] in ("yes", "with_retries", "request") for each in figures), one["served"])
         text = run(*names).stdout.decode()
         self.assertIn("Plan: 3 recordings together", text)
         for size, said in (("80GiB", "All are served in 80.00 GiB as recorded."), ("8.8GiB", "One setting for all of them (model): {}; served in 8.80 GiB;"),

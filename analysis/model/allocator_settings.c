@@ -176,8 +176,13 @@ enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
 /* Known to PyTorch, but without effect here. */
 static bool key_is_idle(struct text key) {
-    static const char *const idle[] = {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
-                                       "graph_capture_record_stream_reuse", "throw_on_cudamalloc_oom"};
+    static const char *const idle[] = {"backend",
+                                       "release_lock_on_cudamalloc",
+                                       "release_lock_on_hipmalloc",
+                                       "graph_capture_record_stream_reuse",
+                                       "throw_on_cudamalloc_oom",
+                                       "expandable_segments_reserve",
+                                       "expandable_segments_reserve_by_class"};
     if (key.nbytes > 7 && text_begins(key, "pinned_"))
         return true;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
@@ -391,6 +396,27 @@ bool allocator_settings_read(struct allocator_settings *settings, const struct t
             break;
     }
     return true;
+}
+
+struct text allocator_variable(const struct trace *trace) {
+    struct text settings = trace_text(trace, trace->settings), found = word_text("PYTORCH_CUDA_ALLOC_CONF");
+    struct json_scan scan = {settings.at, settings.at + settings.nbytes};
+    bool newer = false;
+    if (!scan_take(&scan, '{'))
+        return found;
+    while (scan.at < scan.end && !scan_take(&scan, '}')) {
+        const uint8_t *from = scan.at;
+        struct text key = scan_string(&scan);
+        (void)scan_take(&scan, ':');
+        (void)scan_value(&scan);
+        (void)scan_take(&scan, ',');
+        newer |= text_is(key, "graph_capture_record_stream_reuse");
+        if (names_variable(key) && key.nbytes < 40)
+            found = key;
+        if (scan.at == from)
+            break;
+    }
+    return newer && text_is(found, "PYTORCH_CUDA_ALLOC_CONF") ? word_text("PYTORCH_ALLOC_CONF") : found;
 }
 
 bool allocator_settings_equal(const struct allocator_settings *a, const struct allocator_settings *b) {

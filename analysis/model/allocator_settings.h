@@ -58,3 +58,8 @@ bool allocator_setting_is_fine(const char *text);
 
 /* Joins several that are fine into one text, spelt as by PyTorch, in alphabetical order. */
 void allocator_settings_join(char text[ALLOCATOR_SETTINGS_TEXT], const char *const *set, uint32_t n_set);
+
+/* The variable of the environment that sets up the allocator of the version that wrote the recording: of Ascend and
+ * others as the recording names it; PYTORCH_ALLOC_CONF since 2.9, which records graph_capture_record_stream_reuse and
+ * warns of the older name; PYTORCH_CUDA_ALLOC_CONF, which every version takes, otherwise. */
+struct text allocator_variable(const struct trace *trace);

@@ -5,7 +5,8 @@
 
 enum event_kind { EVENT_FREE, EVENT_ALLOCATES, EVENT_OTHER };
 
-/* Notes what each event does. One that no table has is a request to free right before its completion. */
+/* Notes what each event does. One that no table has is a request to free right before its completion. What continues
+ * the recording does what the events one period before do. */
 static bool events_fill(struct planner *planner) {
     const struct device_trace *device = planner->plan->program->device;
     const struct allocations *allocations = &device->allocations;
@@ -21,6 +22,11 @@ static bool events_fill(struct planner *planner) {
         planner->event[device->ooms[i].event] = EVENT_OTHER;
     for (uint32_t i = 0; i < device->n_snapshots; i++)
         planner->event[device->snapshots[i].event] = EVENT_OTHER;
+    if (planner->plan->scope == PLAN_OF_STEP) {
+        uint32_t failed = planner->plan->recorded->device->ooms[0].event, period = device->n_events - failed;
+        for (uint32_t i = failed; i < device->n_events; i++)
+            planner->event[i] = planner->event[i - period];
+    }
     return true;
 }
 
@@ -31,6 +37,7 @@ struct layer {
     uint32_t backward, over;      /* moments after the forward, and after the backward; UINT32_MAX: none */
     uint32_t first_death, death;  /* of what is freed */
     uint32_t output, last_needed; /* allocations; UINT32_MAX: none */
+    uint32_t uncast;              /* moment at which autocast drops its copies; UINT32_MAX: not known */
 };
 
 static uint32_t death_moment(const struct layer *block, uint32_t allocation) {
@@ -38,18 +45,47 @@ static uint32_t death_moment(const struct layer *block, uint32_t allocation) {
     return death <= block->planner->plan->program->device->n_events ? death : UINT32_MAX;
 }
 
+/* A weight in 16 bits, which autocast keeps for all that use the weight. */
+static bool is_cast(const struct layer *block, uint32_t allocation) {
+    return block->planner->plan->verdicts->category[allocation] == CATEGORY_WEIGHT_COPY;
+}
+
 /* Is it an activation that checkpointing frees after the forward? */
 static bool is_dropped(const struct layer *block, uint32_t allocation) {
     const struct planner *planner = block->planner;
     uint32_t death = death_moment(block, allocation);
-    if (planner->plan->verdicts->category[allocation] != CATEGORY_ACTIVATION || allocation == block->output)
+    bool cast = is_cast(block, allocation);
+    if ((planner->plan->verdicts->category[allocation] != CATEGORY_ACTIVATION && !cast) ||
+        allocation == block->output)
         return false;
     if (block->end >= planner->allocations->count || death <= planner->allocations->birth[block->end])
         return false;
     if (block->over != UINT32_MAX && death > block->over)
         return false;
-    /* A cast of autocast is held by its cache. */
-    return !(planner->stack_bits[planner->allocations->stack[allocation]] & PLAN_STACK_CAST);
+    return !cast || (block->uncast != UINT32_MAX && death > block->uncast);
+}
+
+/* When autocast drops its copies, which its cache holds to the end of the forward: those that no graph needs go then.
+ * UINT32_MAX: none shows it. */
+static uint32_t uncast_find(const struct layer *block) {
+    const uint32_t *birth = block->planner->allocations->birth;
+    uint32_t moment = UINT32_MAX, last = 0;
+    for (uint32_t i = block->forward->first; i < block->forward->end; i++)
+        last = is_cast(block, i) ? birth[i] : last;
+    for (uint32_t i = block->forward->first; i < block->forward->end; i++) {
+        uint32_t death = death_moment(block, i);
+        if (is_cast(block, i) && death > last && death < moment && death <= block->backward)
+            moment = death;
+    }
+    return moment;
+}
+
+/* From where on a dropped activation is gone: at the latest at the end of its block; at the soonest, like memory that
+ * no graph holds, when the second one after it is made. */
+static uint64_t drop_position(const struct layer *block, uint32_t allocation, bool soon) {
+    const uint32_t *birth = block->planner->allocations->birth;
+    uint32_t end = soon && allocation + 2 < block->end ? allocation + 2 : block->end;
+    return position_at(is_cast(block, allocation) ? block->uncast : birth[end]);
 }
 
 static bool block_measure(struct layer *block) {
@@ -129,7 +165,7 @@ static bool block_again(struct layer *block, struct edit *edit, const struct aga
     for (uint32_t i = block->first; i < again->end; i++) {
         uint64_t at = again_position(block, again, birth[i]);
         if (is_dropped(block, i)) {
-            if (!edit_cut(edit, i, position_at(birth[block->end]), at, block->planner->arena))
+            if (!edit_cut(edit, i, drop_position(block, i, !again->whole), at, block->planner->arena))
                 return false;
         } else if (is_made_again(block, i) &&
                    !edit_life(edit, i, at, death_again(block, again, i), block->planner->arena))
@@ -138,11 +174,10 @@ static bool block_again(struct layer *block, struct edit *edit, const struct aga
     return true;
 }
 
-static bool block_gone(struct layer *block, struct edit *edit) {
+static bool block_gone(struct layer *block, struct edit *edit, bool soon) {
     for (uint32_t i = block->first; i < block->end; i++)
         if (is_dropped(block, i) &&
-            !edit_cut(edit, i, position_at(block->planner->allocations->birth[block->end]), POSITION_NEVER,
-                      block->planner->arena))
+            !edit_cut(edit, i, drop_position(block, i, soon), POSITION_NEVER, block->planner->arena))
             return false;
     return true;
 }
@@ -152,7 +187,7 @@ static bool block_edit(struct layer *block, struct edit form[2], uint32_t number
         return true;
     if (block->backward == UINT32_MAX || block->first_death < block->backward ||
         block->first_death == UINT32_MAX)
-        return block_gone(block, &form[0]) && block_gone(block, &form[1]);
+        return block_gone(block, &form[0], true) && block_gone(block, &form[1], false);
     struct again most = {moment_of_most(block), block->end, true, number};
     struct again least = {moment_of_least(block, most.moment), block->last_needed + 1, false, number};
     return block_again(block, &form[0], &least) && block_again(block, &form[1], &most);
@@ -182,6 +217,7 @@ static bool forward_edit(struct planner *planner, const struct forward *forward,
                           .backward =
                               forward->has_backward ? run_moment(planner, forward->run + 1) : UINT32_MAX,
                           .over = forward->has_backward ? run_moment(planner, forward->run + 2) : UINT32_MAX};
+    block.uncast = uncast_find(&block);
     return block_edit(&block, planner->checkpoint, number_of(planner, forward, nth));
 }
 

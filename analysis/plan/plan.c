@@ -1,4 +1,5 @@
 /* The parts of a plan: the budget, times, the figures of each change. */
+#include "analysis/plan/continued.h"
 #include "analysis/plan/plan_internal.h"
 
 #include "base/words.h"
@@ -15,6 +16,7 @@ const char *const plan_word_text[] = {[WORD_EXPANDABLE] = "expandable_segments",
                                       [WORD_EIGHT_BIT] = "eight_bit",
                                       [WORD_OFFLOAD] = "offload"};
 
+const char *const plan_scope_name[] = {"recording", "step", "request"};
 const char *const plan_fits_name[] = {NULL, "yes", "with_retries", "unsure", "no"};
 const char *const plan_cost_name[] = {"none", "time", "precision", "elsewhere"};
 const char *const plan_certainty_name[] = {"exact", "model", "estimate", "bound"};
@@ -29,10 +31,9 @@ void plan_change_id(const struct plan_change *change, uint32_t n_blocks, char te
 
 static uint8_t bits_of_frame(const struct trace *trace, const struct frame *frame) {
     struct text name = trace_text(trace, frame->name);
-    return (
-        uint8_t)((text_contains(name, "cached_cast") ? PLAN_STACK_CAST : 0) |
-                 (text_begins(name, "_multi_tensor_") ? PLAN_STACK_FOREACH : 0) |
-                 (text_contains(trace_text(trace, frame->file), "torchinductor") ? PLAN_STACK_COMPILED : 0));
+    bool compiled = text_contains(trace_text(trace, frame->file), "torchinductor");
+    return (uint8_t)((text_begins(name, "_multi_tensor_") ? PLAN_STACK_FOREACH : 0) |
+                     (compiled ? PLAN_STACK_COMPILED : 0));
 }
 
 static bool stacks_read(struct planner *planner) {
@@ -131,7 +132,7 @@ uint64_t plan_asked_budget(const struct plan_request *request) {
 
 static void budget_find(struct planner *planner) {
     struct plan *plan = planner->plan;
-    plan->seen = whatif_budget_find(plan->program, &plan->replay->settings);
+    plan->seen = whatif_budget_find(plan->recorded, &plan->replay->settings);
     plan->recorded_peak_bytes = plan->seen.at_least_bytes;
     plan->asked_bytes = planner->request->gpu_bytes;
     plan->keep_percent = planner->request->keep_percent;
@@ -162,14 +163,20 @@ static bool all_find(struct planner *planner) {
            (planner->request->work_most != 0 || loss_find(planner));
 }
 
-bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,
-               const struct verdicts *verdicts, const struct plan_request *request, struct arena *arena) {
+bool plan_find(struct plan *plan, const struct program *recorded, const struct program *program,
+               const struct replay *replay, const struct verdicts *verdicts,
+               const struct plan_request *request, struct arena *arena) {
     struct planner planner = {
         .plan = plan, .request = request, .allocations = &program->device->allocations, .arena = arena};
-    *plan = (struct plan){.program = program,
+    *plan = (struct plan){.recorded = recorded,
+                          .program = program,
                           .replay = replay,
                           .verdicts = verdicts,
-                          .ended_by_oom = program->device->n_ooms != 0,
+                          .ended_by_oom = recorded->device->n_ooms != 0,
+                          .scope = recorded->device->n_ooms == 0 ? PLAN_OF_RECORDING
+                                   : program != recorded         ? PLAN_OF_STEP
+                                                                 : PLAN_OF_REQUEST,
+                          .recorded_live_bytes = verdicts->timeline->peak_bytes,
                           .short_search = program->device->n_events > REPLAY_EVENTS_AT_ONCE};
     budget_find(&planner);
     if (replay->grade == REPLAY_REFUSED)
@@ -184,12 +191,27 @@ bool plan_find(struct plan *plan, const struct program *program, const struct re
 
 bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
                       struct arena *arena) {
-    struct program *program = arena_alloc(arena, sizeof *program);
+    struct program *program = arena_alloc(arena, 2 * sizeof *program);
     struct replay *replay = arena_alloc(arena, sizeof *replay);
-    struct verdicts *verdicts = arena_alloc(arena, sizeof *verdicts);
-    return program != NULL && replay != NULL && verdicts != NULL &&
-           program_init(program, timeline->trace, timeline->device, arena) &&
-           replay_run(replay, timeline->trace, timeline->device, program, arena) &&
-           verdicts_init_with_cuts(verdicts, timeline, arena) &&
-           plan_find(plan, program, replay, verdicts, request, arena);
+    struct verdicts *verdicts = arena_alloc(arena, 2 * sizeof *verdicts);
+    struct continued *continued = arena_alloc(arena, sizeof *continued);
+    struct timeline *longer = arena_alloc(arena, sizeof *longer);
+    if (program == NULL || replay == NULL || verdicts == NULL || continued == NULL || longer == NULL ||
+        !program_init(&program[0], timeline->trace, timeline->device, arena) ||
+        !replay_run(replay, timeline->trace, timeline->device, &program[0], arena) ||
+        !verdicts_init_with_cuts(&verdicts[0], timeline, arena))
+        return false;
+    uint32_t index = (uint32_t)(timeline->device - timeline->trace->devices);
+    continued->known = false;
+    if (timeline->device->n_ooms != 0 && replay->grade != REPLAY_REFUSED &&
+        !continued_find(continued, &verdicts[0], arena))
+        return false;
+    if (!continued->known)
+        return plan_find(plan, &program[0], &program[0], replay, &verdicts[0], request, arena);
+    bool done = timeline_init(longer, &continued->trace, index, arena) &&
+                program_init(&program[1], &continued->trace, &continued->trace.devices[index], arena) &&
+                verdicts_init_with_cuts(&verdicts[1], longer, arena) &&
+                plan_find(plan, &program[0], &program[1], replay, &verdicts[1], request, arena);
+    plan->recorded_live_bytes = timeline->peak_bytes;
+    return done;
 }

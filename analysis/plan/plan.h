@@ -91,17 +91,26 @@ struct plan_loss {
     uint64_t live_min[PLAN_LOSS_WAYS], live_max[PLAN_LOSS_WAYS];
 };
 
+/* How far a plan reaches. After a failed request the rest of its step is known only if a step before made the same. */
+enum plan_scope {
+    PLAN_OF_RECORDING, /* to its end: nothing failed */
+    PLAN_OF_STEP,      /* to the end of the step in which a request failed (analysis/plan/continued.h) */
+    PLAN_OF_REQUEST    /* up to and with the request that failed; what follows is not known */
+};
+
 struct plan {
-    const struct program *program;
-    const struct verdicts *verdicts;
+    const struct program *recorded;  /* of the recording itself */
+    const struct program *program;   /* what is planned: the recording, or the recording continued */
+    const struct verdicts *verdicts; /* of `program` */
+    uint8_t scope;                   /* enum plan_scope */
     const struct replay *replay;
     struct whatif_budget seen; /* what the process had */
     uint64_t budget_bytes;     /* the budget; 0: unknown */
     uint64_t asked_bytes, keep_bytes;
     uint32_t keep_percent; /* keep_bytes as requested, in percent; 0: requested in bytes */
     bool short_search, ended_by_oom;
-    bool left_out;                /* the search would have taken too much: only the budget is known */
-    uint64_t recorded_peak_bytes; /* of the reserved curve */
+    bool left_out; /* the search would have taken too much: only the budget is known */
+    uint64_t recorded_peak_bytes, recorded_live_bytes; /* of the reserved curve, and in use */
     struct plan_figures as_recorded;
     struct blocks blocks;
     struct plan_change *change; /* [n_changes] */
@@ -145,9 +154,11 @@ static inline bool plan_is_asked(const struct device_trace *device, const struct
 bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
                       struct arena *arena);
 
-/* If `replay` is refused, the plan is empty. The verdicts have cuts. False: no memory. */
-bool plan_find(struct plan *plan, const struct program *program, const struct replay *replay,
-               const struct verdicts *verdicts, const struct plan_request *request, struct arena *arena);
+/* If `replay` (of `recorded`) is refused, the plan is empty. `program` is `recorded`, or what continues it. The
+ * verdicts are those of `program` and have cuts. False: no memory. */
+bool plan_find(struct plan *plan, const struct program *recorded, const struct program *program,
+               const struct replay *replay, const struct verdicts *verdicts,
+               const struct plan_request *request, struct arena *arena);
 
 /* What the recorded requests need under a setting, for the comparison of several recordings. */
 struct plan_need {
@@ -165,6 +176,7 @@ bool plan_needs_find(struct plan_need need[PLAN_NEEDS], uint32_t *n_needs, const
 uint32_t plan_share(const struct plan *plan, uint32_t n_blocks);
 
 /* "yes", "with_retries"; NULL: unknown. "none", "exact": as JSON has them. */
+extern const char *const plan_scope_name[];     /* by enum plan_scope */
 extern const char *const plan_fits_name[];      /* by enum plan_fits */
 extern const char *const plan_cost_name[];      /* by enum plan_cost */
 extern const char *const plan_certainty_name[]; /* by enum plan_certainty */

@@ -27,9 +27,16 @@ static uint64_t birth_of(const struct planner *planner, uint32_t allocation) {
     return position_at(planner->allocations->birth[allocation]);
 }
 
-static bool finding_counts(const struct finding *finding) {
+/* Did a request fail before any backward, in the first step? Then nothing shows that none was to follow. */
+static bool backward_may_follow(const struct plan *plan) {
+    return plan->scope == PLAN_OF_REQUEST && !phase_runs_has(&plan->verdicts->runs, SIDE_BACKWARD);
+}
+
+static bool finding_counts(const struct plan *plan, const struct finding *finding) {
     static const uint8_t kinds[] = {FINDING_LEAK,           FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
                                     FINDING_KEPT_PER_LAYER, FINDING_UNUSED_GRAPH,   FINDING_AUTOCAST_COPIES};
+    if (finding->kind == FINDING_UNUSED_GRAPH && backward_may_follow(plan))
+        return false;
     for (uint32_t i = 0; i < sizeof kinds; i++)
         if (finding->kind == kinds[i])
             return finding->saves_known && finding->saves > 0 && finding->n_cuts != 0;
@@ -78,7 +85,7 @@ static bool findings_add(struct planner *planner) {
             const struct finding *one = &findings->finding[i];
             bool behind =
                 last == NULL || one->saves < last->saves || (one->saves == last->saves && one > last);
-            if (finding_counts(one) && behind && (next == NULL || one->saves > next->saves))
+            if (finding_counts(planner->plan, one) && behind && (next == NULL || one->saves > next->saves))
                 next = one;
         }
         if (next == NULL)
@@ -275,7 +282,7 @@ static bool micro_batch_add(struct planner *planner) {
 static bool no_grad_edit(struct planner *planner, struct edit *edit) {
     const struct allocations *allocations = planner->allocations;
     const struct verdicts *verdicts = planner->plan->verdicts;
-    if (phase_runs_has(&verdicts->runs, SIDE_BACKWARD))
+    if (phase_runs_has(&verdicts->runs, SIDE_BACKWARD) || backward_may_follow(planner->plan))
         return true;
     for (uint32_t i = allocations->preexisting; i + 2 < allocations->count; i++)
         if (verdicts->category[i] == CATEGORY_ACTIVATION && verdicts->runs.letter[i] == PHASE_FORWARD &&

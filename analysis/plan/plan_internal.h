@@ -8,7 +8,7 @@ enum {
 }; /* one granule: the order of recomputed allocations may cost as much */
 
 /* Facts that a stack's frames tell. */
-enum plan_stack_bit { PLAN_STACK_CAST = 1, PLAN_STACK_FOREACH = 2, PLAN_STACK_COMPILED = 4 };
+enum plan_stack_bit { PLAN_STACK_FOREACH = 1, PLAN_STACK_COMPILED = 2 };
 
 struct planner {
     struct plan *plan;

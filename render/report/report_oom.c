@@ -125,21 +125,6 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
         "see What to know.",
 };
 
-/* The variable that the recording's settings name (PYTORCH_NPU_ALLOC_CONF for Ascend, ...); if none, CUDA's. */
-static struct text variable_of(const struct trace *trace) {
-    struct text settings = trace_text(trace, trace->settings);
-    for (uint32_t at = 0, end; at < settings.nbytes; at = end) {
-        for (end = at; end < settings.nbytes && settings.at[end] != '"';)
-            end++;
-        struct text name = {settings.at + at, end - at};
-        if (text_begins(name, "PYTORCH_") && text_ends(name, "_ALLOC_CONF") && name.nbytes < 40)
-            return name;
-        end++;
-    }
-    static const char cuda[] = "PYTORCH_CUDA_ALLOC_CONF";
-    return (struct text){(const uint8_t *)cuda, sizeof cuda - 1};
-}
-
 static void advice_tell(struct report_advice *told, const struct oom_advice *advice, const char *unit,
                         const char *noun, struct text variable) {
     struct words words = {told->text, sizeof told->text, 0};
@@ -173,7 +158,7 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
     uint32_t count = oom_advise(report->oom_ground, oom->event, &oom->state, found);
     for (uint32_t i = 0; i < count; i++)
         advice_tell(&advice[i], &found[i], turns_unit(&report->verdicts.turns),
-                    device_noun(report->trace, report->device), variable_of(report->trace));
+                    device_noun(report->trace, report->device), allocator_variable(report->trace));
     if (report->plan[0] == '\0' || !is_end(report->device, oom->event))
         return count;
     advice[count].code = "plan";

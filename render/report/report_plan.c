@@ -8,12 +8,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void figures_json(struct json_writer *json, const struct plan_figures *figures) {
+/* What gets past the failed request alone does not fit: the rest of its step is not known. */
+static const char *fits_name(const struct plan *plan, uint8_t fits) {
+    bool served = fits == PLAN_YES || fits == PLAN_WITH_RETRIES;
+    return plan->scope == PLAN_OF_REQUEST && served ? "request" : plan_fits_name[fits];
+}
+
+static void figures_json(struct json_writer *json, const struct plan *plan,
+                         const struct plan_figures *figures) {
     json_u64(json, "live_peak_bytes_min", figures->live_min);
     json_known_u64(json, "live_peak_bytes_max", figures->reserved_known, figures->live_max);
     json_known_u64(json, "peak_reserved_bytes_min", figures->reserved_known, figures->reserved_min);
     json_known_u64(json, "peak_reserved_bytes_max", figures->reserved_known, figures->reserved_max);
-    json_text(json, "fits", plan_fits_name[figures->fits]);
+    json_text(json, "fits", fits_name(plan, figures->fits));
     json_known_u64(json, "retries", figures->fits != PLAN_UNKNOWN, figures->n_retries);
 }
 
@@ -33,6 +40,7 @@ static void change_json(struct json_writer *json, struct sheet *sheet, const str
     json_object(json, NULL, JSON_LINES);
     json_text(json, "id", id);
     json_text(json, "title", PLAN_SAID(sheet, plan_words_title, plan, change, change->n_blocks));
+    json_text(json, "code", PLAN_SAID(sheet, plan_words_code, plan, change, change->n_blocks));
     json_text(json, "cost", plan_cost_name[change->cost]);
     json_text(json, "certainty", plan_certainty_name[change->certainty]);
     share_json(json, plan, change->n_blocks);
@@ -40,7 +48,7 @@ static void change_json(struct json_writer *json, struct sheet *sheet, const str
              (int64_t)(as->live_max - (own->reserved_known ? own->live_max : own->live_min)));
     json_known_i64(json, "saves_reserved_bytes", own->reserved_known,
                    (int64_t)(as->reserved_max - own->reserved_max));
-    figures_json(json, own);
+    figures_json(json, plan, own);
     json_end(json);
 }
 
@@ -66,6 +74,11 @@ static void plans_json(struct json_writer *json, struct sheet *sheet, const stru
         json_object(json, NULL, JSON_LINES);
         set_ids_json(json, plan, set);
         json_text(json, "title", PLAN_SAID(sheet, plan_words_set_title, plan, set));
+        json_array(json, "code", JSON_COMPACT);
+        for (uint32_t k = 0; k < set->n_changes; k++)
+            json_text(json, NULL,
+                      PLAN_SAID(sheet, plan_words_code, plan, &plan->change[set->change[k]], set->n_blocks));
+        json_end(json);
         json_text(json, "cost", plan_cost_name[set->cost]);
         json_text(json, "certainty", plan_certainty_name[set->certainty]);
         share_json(json, plan, set->n_blocks);
@@ -73,7 +86,7 @@ static void plans_json(struct json_writer *json, struct sheet *sheet, const stru
             ids_json(json, "without_retries", plan, set->calm, set->n_calm, set->calm_blocks);
         else
             json_null(json, "without_retries");
-        figures_json(json, &set->figures);
+        figures_json(json, plan, &set->figures);
         json_end(json);
     }
     json_end(json);
@@ -84,7 +97,7 @@ static void plans_json(struct json_writer *json, struct sheet *sheet, const stru
     json_object(json, "nearest", JSON_LINES);
     set_ids_json(json, plan, &plan->nearest);
     json_u64(json, "lacking_bytes", plan->lacking_bytes);
-    figures_json(json, &plan->nearest.figures);
+    figures_json(json, plan, &plan->nearest.figures);
     json_end(json);
 }
 
@@ -112,12 +125,13 @@ static void blocks_json(struct json_writer *json, const struct plan *plan) {
     json_array(json, "blocks", JSON_LINES);
     for (uint32_t i = 0; i < blocks->n_forwards; i++) {
         const struct forward *forward = &blocks->forward[i];
-        if (forward->n_blocks == 0)
-            continue;
+        uint32_t event = plan->program->device->allocations.birth[forward->first] - 1;
+        if (forward->n_blocks == 0 || event >= plan->recorded->device->n_events)
+            continue; /* the last ones may only continue the recording */
         json_object(json, NULL, JSON_COMPACT);
         json_u64(json, "n", forward->n_blocks);
-        json_u64(json, "event", plan->program->device->allocations.birth[forward->first] - 1);
-        report_site_json(json, "site", plan->program->trace, forward->site, forward->site != 0);
+        json_u64(json, "event", event);
+        report_site_json(json, "site", plan->recorded->trace, forward->site, forward->site != 0);
         json_u64(json, "allocations", forward->period);
         json_share(json, "share", forward->bytes_in_blocks, forward->bytes);
         json_end(json);
@@ -131,7 +145,7 @@ static void loss_json(struct json_writer *json, const struct plan *plan) {
     for (uint32_t i = 0; i < PLAN_LOSS_WAYS && plan->loss.known; i++) {
         json_object(json, NULL, JSON_COMPACT);
         json_u64(json, "n", plan_loss_parts[i]);
-        report_site_json(json, "site", plan->program->trace, site, site != 0);
+        report_site_json(json, "site", plan->recorded->trace, site, site != 0);
         json_u64(json, "live_peak_bytes_min", plan->loss.live_min[i]);
         json_u64(json, "live_peak_bytes_max", plan->loss.live_max[i]);
         json_end(json);
@@ -156,21 +170,22 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     const char *answer = PLAN_SAID(sheet, plan_words_answer, plan);
     allocator_settings_print(&plan->replay->settings, settings);
     json_object(json, NULL, JSON_LINES);
-    json_i64(json, "device", plan->program->device->ordinal);
+    json_i64(json, "device", plan->recorded->device->ordinal);
     json_text(json, "refused", refused ? plan->replay->reason : NULL);
     report_replay_json(json, plan->replay);
     json_text(json, "search", plan->short_search ? "short" : "full");
+    json_text(json, "scope", plan_scope_name[plan->scope]);
     json_object(json, "recorded", JSON_LINES);
     json_text(json, "settings", settings);
-    json_u64(json, "peak_bytes", plan->verdicts->timeline->peak_bytes);
+    json_u64(json, "peak_bytes", plan->recorded_live_bytes);
     json_u64(json, "peak_reserved_bytes", plan->recorded_peak_bytes);
     json_bool(json, "ended_by_oom", plan->ended_by_oom);
     json_end(json);
     budget_json(json, plan);
     json_text(json, "answer", answer[0] != '\0' ? answer : NULL);
-    json_text(json, "fits", plan_fits_name[plan->as_recorded.fits]);
+    json_text(json, "fits", fits_name(plan, plan->as_recorded.fits));
     json_object(json, "as_recorded", JSON_LINES);
-    figures_json(json, &plan->as_recorded);
+    figures_json(json, plan, &plan->as_recorded);
     json_end(json);
     blocks_json(json, plan);
     json_array(json, "changes", JSON_LINES);
@@ -286,15 +301,35 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
         sheet_under(sheet, 0, "Without retries, at the same kind of cost: %s.", list);
 }
 
+/* Writes what the step will need at least, where a request failed and no step before shows it. */
+static void to_come_write(struct sheet *sheet, const struct plan *plan) {
+    const struct allocations *allocations = &plan->recorded->device->allocations;
+    uint32_t failed = plan->recorded->device->ooms[0].event + 1;
+    uint64_t bytes[CATEGORY_COUNT] = {0};
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->birth[i] <= failed && allocations->death[i] > failed)
+            bytes[plan->verdicts->category[i]] += allocations->size[i];
+    uint64_t trained = bytes[CATEGORY_PARAMETER], gradients = bytes[CATEGORY_GRADIENT];
+    const char *state = bytes[CATEGORY_OPTIMIZER_STATE] != 0
+                            ? ""
+                            : sheet_format(sheet, ", and the state of Adam %s", fine(sheet, 2 * trained));
+    if (gradients < trained)
+        sheet_under(sheet, 0, "If all parameters are trained, their gradients will need %s more%s.",
+                    fine(sheet, trained - gradients), state);
+}
+
 /* Writes what a plan for the end of the recording cannot know. */
 static void end_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     const struct blocks *blocks = &plan->blocks;
     const struct forward *last = blocks->n_forwards != 0 ? &blocks->forward[blocks->n_forwards - 1] : NULL;
-    if (plan->ended_by_oom && set == plan->plans)
-        sheet_under(sheet, 0,
-                    "This holds up to and with the request that failed. What the rest of that step needs is "
-                    "not recorded.");
-    if (plan->ended_by_oom || last == NULL || last->n_blocks == 0 || last->has_backward)
+    if (set == plan->plans && plan->scope == PLAN_OF_REQUEST)
+        to_come_write(sheet, plan);
+    if (set == plan->plans && plan->scope == PLAN_OF_STEP)
+        sheet_under(
+            sheet, 0,
+            "The rest of the step behind the failed request is taken from the step before, which made the "
+            "same request.");
+    if (plan->scope == PLAN_OF_REQUEST || last == NULL || last->n_blocks == 0 || last->has_backward)
         return;
     for (uint32_t i = 0; i < set->n_changes; i++)
         if (plan->change[set->change[i]].kind == PLAN_CHECKPOINT)
@@ -308,6 +343,9 @@ static void plan_write(struct sheet *sheet, const struct plan *plan, const struc
     for (uint32_t i = 0; i < set->n_changes && set->n_changes > 1; i++)
         sheet_under(sheet, i + 1, "%s",
                     PLAN_SAID(sheet, plan_words_change, plan, &plan->change[set->change[i]], set->n_blocks));
+    for (uint32_t i = 0; i < set->n_changes; i++)
+        sheet_under(sheet, 0, "Code: %s",
+                    PLAN_SAID(sheet, plan_words_code, plan, &plan->change[set->change[i]], set->n_blocks));
     figures_write(sheet, plan, set);
     retries_write(sheet, plan, set);
     for (uint32_t i = 0; i < set->n_changes; i++)
@@ -365,8 +403,11 @@ static void budget_write(struct sheet *sheet, const struct plan *plan) {
                       "device.)"
                     : ": the most that the process had reserved. (--gpu SIZE for another device.)");
     if (plan->as_recorded.rounded_min > plan->budget_bytes)
-        sheet_point(sheet, "The sequence%s needs %s in use as it is, so no setting can serve it.",
-                    plan->ended_by_oom ? " with that request" : "", fine(sheet, plan->as_recorded.live_max));
+        sheet_point(sheet, "The %s needs %s in use as it is, so no setting can serve it.",
+                    plan->scope == PLAN_OF_STEP      ? "whole step"
+                    : plan->scope == PLAN_OF_REQUEST ? "sequence with that request"
+                                                     : "sequence",
+                    fine(sheet, plan->as_recorded.live_max));
 }
 
 static void recorded_write(struct sheet *sheet, const struct plan *plan) {
@@ -374,10 +415,10 @@ static void recorded_write(struct sheet *sheet, const struct plan *plan) {
     allocator_settings_print(&plan->replay->settings, settings);
     sheet_point(sheet, "Recorded: %s; %s in use, %s reserved at %s.%s",
                 settings[0] != '\0' ? sheet_quote(sheet, settings, strlen(settings)) : "default settings",
-                fine(sheet, plan->verdicts->timeline->peak_bytes), fine(sheet, plan->recorded_peak_bytes),
-                timeline_reserved_is_bound(plan->program->device) ? "least" : "most",
+                fine(sheet, plan->recorded_live_bytes), fine(sheet, plan->recorded_peak_bytes),
+                timeline_reserved_is_bound(plan->recorded->device) ? "least" : "most",
                 plan->ended_by_oom ? sheet_format(sheet, " It ends with a request of %s that failed.",
-                                                  fine(sheet, plan->program->device->ooms[0].size))
+                                                  fine(sheet, plan->recorded->device->ooms[0].size))
                                    : "");
     if (plan->replay->grade == REPLAY_NEAR)
         sheet_point(sheet, "The replay is near, not exact: every figure below is an estimate, and \"served\" "
@@ -406,7 +447,7 @@ static void limits_write(struct sheet *sheet, const struct plan *plan) {
 }
 
 static void device_write(struct sheet *sheet, const struct plan *plan) {
-    words_device_heading(sheet, plan->program->trace->kind, plan->program->device->ordinal);
+    words_device_heading(sheet, plan->recorded->trace->kind, plan->recorded->device->ordinal);
     sheet_say(sheet, "%s", report_replay_text(sheet, plan->replay));
     if (plan->replay->grade == REPLAY_REFUSED) {
         sheet_say(sheet, "Nothing is planned.");

@@ -113,6 +113,42 @@ void plan_words_change(struct words *words, const struct plan *plan, const struc
         plan_words_title(words, plan, change, n_blocks);
 }
 
+void plan_words_code(struct words *words, const struct plan *plan, const struct plan_change *change,
+                     uint32_t n_blocks) {
+    static const char *const codes[] = {
+        [PLAN_FUSED] = "fused=True",
+        [PLAN_EIGHT_BIT] = "bitsandbytes.optim.AdamW8bit(model.parameters())",
+        [PLAN_OFFLOAD] =
+            "torchao.optim.CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, fused=True)",
+        [PLAN_MICRO_BATCH] = "(loss / 2).backward() for each half of the batch, then one optimizer.step()",
+        [PLAN_NO_GRAD] = "with torch.no_grad():"};
+    char settings[ALLOCATOR_SETTINGS_TEXT];
+    switch ((enum plan_kind)change->kind) {
+    case PLAN_SETTINGS:
+        allocator_settings_print(&change->settings, settings);
+        words_add(words, allocator_variable(plan->recorded->trace));
+        words_say(words, "=");
+        words_say(words, settings[0] != '\0' ? settings : "expandable_segments:False");
+        break;
+    case PLAN_FINDING:
+        switch ((enum finding_kind)change->finding->kind) {
+        case FINDING_GRADIENTS_KEPT: words_say(words, "optimizer.zero_grad(set_to_none=True)"); break;
+        case FINDING_HELD_OVER: words_say(words, "del the name that holds it, at the end of the turn"); break;
+        case FINDING_UNUSED_GRAPH: words_say(words, codes[PLAN_NO_GRAD]); break;
+        case FINDING_AUTOCAST_COPIES: words_say(words, "torch.autocast(..., cache_enabled=False)"); break;
+        default: words_say(words, "keep .detach().cpu() or .item() of it"); break;
+        }
+        break;
+    case PLAN_CHECKPOINT:
+        WORDS_TELL(words,
+                   "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) for the first %n of "
+                   "%n blocks",
+                   n_blocks, change->n_blocks);
+        break;
+    default: words_say(words, codes[change->kind]); break;
+    }
+}
+
 void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cost cost, uint32_t n_blocks) {
     static const char *const texts[] = {"nothing", "time", "precision", "transfers"};
     uint32_t share = n_blocks != 0 ? plan_share(plan, n_blocks) : UINT32_MAX;
@@ -146,14 +182,19 @@ static void several_say(struct words *words, const struct plan_set *set) {
 }
 
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set) {
-    words_say(words,
-              set == plan->plans ? "The least change that serves it (" : "Fewer changes, dearer ones (");
+    static const char *const least[] = {[PLAN_OF_RECORDING] = "The least change that serves it (",
+                                        [PLAN_OF_STEP] =
+                                            "The least change with which the step runs to its end (",
+                                        [PLAN_OF_REQUEST] = "The least change that gets past this request ("};
+    words_say(words, set == plan->plans ? least[plan->scope] : "Fewer changes, dearer ones (");
     words_say(words, plan_certainty_name[set->certainty]);
     words_say(words, "): ");
     if (set->n_changes == 1)
         plan_words_change(words, plan, &plan->change[set->change[0]], set->n_blocks);
     else
         several_say(words, set);
+    if (set == plan->plans && plan->scope == PLAN_OF_REQUEST)
+        words_say(words, "; what the rest of its step needs is not recorded");
 }
 
 /* Writes "18.5 GiB" or "7 GiB", as a person would. */
@@ -184,7 +225,8 @@ void plan_words_budget(struct words *words, const struct plan *plan) {
 
 static void served_say(struct words *words, const struct plan *plan) {
     const struct plan_change *without = NULL;
-    words_say(words, "It is served as it is");
+    words_say(words, plan->scope == PLAN_OF_REQUEST ? "The request that failed is served as it is"
+                                                    : "It is served as it is");
     if (plan->as_recorded.fits == PLAN_YES)
         return;
     WORDS_TELL(words, " (with %n %(retry|retries))", plan->as_recorded.n_retries);

@@ -30,14 +30,19 @@ void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cos
 /* Writes how much would be in use if the loss were computed in parts; nothing if that is not known. */
 void plan_words_loss(struct words *words, const struct plan *plan);
 
+/* Writes what to set or to write, to be pasted: "PYTORCH_ALLOC_CONF=expandable_segments:True". */
+void plan_words_code(struct words *words, const struct plan *plan, const struct plan_change *change,
+                     uint32_t n_blocks);
+
 /* Writes "The least change that serves it (model): " and the change, or the number of changes. */
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set);
 
 /* Writes "18.13 GiB (18.5 GiB less 2 %)". */
 void plan_words_budget(struct words *words, const struct plan *plan);
 
-/* Writes the answer, without a full stop: the first plan, or that nothing is needed, or that nothing serves it. Writes
- * nothing if there is no limit, or if the replay is refused. */
+/* Writes the answer, without a full stop: the first plan, or that nothing is needed, or that nothing serves it. Of a
+ * plan that reaches to the failed request alone, it says so. Writes nothing if there is no limit, or if the replay is
+ * refused. */
 void plan_words_answer(struct words *words, const struct plan *plan);
 
 /* Writes something about a plan; `scratch` is its working memory. False: no memory. */

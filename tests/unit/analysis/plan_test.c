@@ -205,7 +205,7 @@ static struct plan *plan_of(struct recording *recording, const struct plan_reque
     *replay = (struct replay){.grade = REPLAY_EXACT, .settings = allocator_settings_default()};
     assert_true(program_init(program, &recording->trace, &recording->device, &recording->arena));
     assert_true(verdicts_init_with_cuts(verdicts, timeline, &recording->arena));
-    assert_true(plan_find(plan, program, replay, verdicts, request, &recording->arena));
+    assert_true(plan_find(plan, program, program, replay, verdicts, request, &recording->arena));
     return plan;
 }
 

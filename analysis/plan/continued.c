@@ -1,0 +1,196 @@
+#include "analysis/plan/continued.h"
+
+#include "base/bytes.h"
+#include "layout/segments.h"
+
+/* So many equal requests before the failed one make the place certain, or all since the step began. */
+enum { ALIKE_LEAST = 16 };
+
+struct continuing {
+    const struct verdicts *verdicts;
+    const struct allocations *allocations;
+    const struct oom_event *oom;
+    uint32_t end;   /* the first allocation behind the failed request */
+    uint32_t begin; /* the allocation that is that request one step before */
+};
+
+static bool are_alike(const struct allocations *allocations, uint32_t a, uint32_t b) {
+    return allocations->stack[a] == allocations->stack[b] && allocations->size[a] == allocations->size[b];
+}
+
+/* How many allocations before `row` are like those before the failed request, in its step. */
+static uint32_t alike_before(const struct continuing *continuing, uint32_t row, uint32_t most) {
+    uint32_t n = 0;
+    while (n < most && are_alike(continuing->allocations, row - 1 - n, continuing->end - 1 - n))
+        n++;
+    return n;
+}
+
+/* The same request in the step before. False: there is none, or the place is not certain. */
+static bool begin_find(struct continuing *continuing) {
+    const struct verdicts *verdicts = continuing->verdicts;
+    const struct allocations *allocations = continuing->allocations;
+    const struct turns *turns = &verdicts->turns;
+    uint32_t older = allocations->preexisting, n_before = continuing->end - older, t = turns->count;
+    while (t > 0 && turns->turn[t - 1].first >= n_before)
+        t--; /* steps that begin behind the failed request */
+    if (t == 0 || continuing->oom->stack == 0)
+        return false;
+    /* The step of the failed request is the open one; or the last one has ended, and another was about to begin. */
+    uint32_t last = t - 1, first = turns->turn[last].first;
+    if (turns->turn[last].end < n_before ||
+        (turns->closed && t == turns->count && turns->turn[last].end == n_before)) {
+        first = turns->turn[last].end;
+        last++;
+    }
+    if (last == 0)
+        return false;
+    uint32_t most = n_before - first, best = 0, from = turns->turn[last - 1].first;
+    bool found = false;
+    uint64_t work = (uint64_t)n_before * 8 + 1000000; /* a hostile recording has no end of equal requests */
+    for (uint32_t row = older + from; row < older + first; row++) {
+        if (allocations->stack[row] != continuing->oom->stack ||
+            segments_round(allocations->size[row]) != segments_round(continuing->oom->size))
+            continue;
+        uint32_t n = alike_before(continuing, row, most < row - older ? most : row - older);
+        if (n >= work)
+            return false;
+        work -= n;
+        if (n < best && found)
+            continue;
+        found = true;
+        best = n;
+        continuing->begin = row;
+    }
+    return found && (best == most || best >= ALIKE_LEAST);
+}
+
+/* Is it made in every step, or does it go within the step? Otherwise it is made once. */
+static bool is_made_again(const struct continuing *continuing, uint32_t row) {
+    const struct allocations *allocations = continuing->allocations;
+    uint32_t period = continuing->end - continuing->begin;
+    uint8_t category = continuing->verdicts->category[row];
+    if (allocations->death[row] <= continuing->oom->event + 1)
+        return true;
+    if (row >= allocations->preexisting + period && are_alike(allocations, row, row - period))
+        return true;
+    return category != CATEGORY_PARAMETER && category != CATEGORY_GRADIENT &&
+           category != CATEGORY_OPTIMIZER_STATE && category != CATEGORY_WORKSPACE &&
+           category != CATEGORY_WEIGHT_COPY;
+}
+
+static bool columns_make(struct allocations *own, uint32_t count, struct arena *arena) {
+    own->count = count;
+    own->merged = NULL;
+    return ARENA_COLUMNS(arena, count, own->birth, own->death, own->request, own->size, own->address,
+                         own->stack, own->context, own->stream, own->pool, own->flags);
+}
+
+static void row_copy(struct allocations *own, uint32_t to, const struct allocations *from, uint32_t row) {
+    own->birth[to] = from->birth[row];
+    own->death[to] = from->death[row];
+    own->request[to] = from->request[row];
+    own->size[to] = from->size[row];
+    own->address[to] = from->address[row];
+    own->stack[to] = from->stack[row];
+    own->context[to] = from->context[row];
+    own->stream[to] = from->stream[row];
+    own->pool[to] = from->pool[row];
+    own->flags[to] = from->flags[row];
+}
+
+/* Ends a row's life where that of the row one step before ended, or never. */
+static void row_end(const struct continuing *continuing, struct allocations *own, uint32_t row,
+                    uint32_t before, uint32_t period, uint32_t never) {
+    const struct allocations *allocations = continuing->allocations;
+    uint32_t failed = continuing->oom->event + 1;
+    bool ends = before != UINT32_MAX && allocations->death[before] <= failed &&
+                allocations->death[before] + period > failed;
+    bool waits = before != UINT32_MAX && allocations->request[before] <= failed &&
+                 allocations->request[before] + period > failed;
+    own->death[row] = ends ? allocations->death[before] + period : never;
+    own->request[row] = waits && own->request[row] > failed ? allocations->request[before] + period
+                        : own->request[row] > failed        ? own->death[row]
+                                                            : own->request[row];
+}
+
+static bool rows_make(const struct continuing *continuing, struct allocations *own, uint32_t events,
+                      struct arena *arena) {
+    const struct allocations *allocations = continuing->allocations;
+    uint32_t end = continuing->end, begin = continuing->begin, shift = end - begin, n = end;
+    uint32_t failed = continuing->oom->event + 1, never = continuing->oom->event + events + 1;
+    *own = *allocations;
+    for (uint32_t row = begin; row < end; row++)
+        n += is_made_again(continuing, row);
+    if (!columns_make(own, n, arena))
+        return false;
+    for (uint32_t row = 0; row < end; row++) {
+        bool has = row >= allocations->preexisting + shift && are_alike(allocations, row, row - shift);
+        row_copy(own, row, allocations, row);
+        if (allocations->death[row] > failed)
+            row_end(continuing, own, row, has ? row - shift : UINT32_MAX, events, never);
+    }
+    n = end;
+    for (uint32_t row = begin; row < end; row++) {
+        if (!is_made_again(continuing, row))
+            continue;
+        row_copy(own, n, allocations, row);
+        own->birth[n] += events;
+        own->request[n] = UINT32_MAX;
+        row_end(continuing, own, n, row, events, never);
+        n++;
+    }
+    return true;
+}
+
+static bool device_make(const struct continuing *continuing, struct device_trace *own,
+                        const struct device_trace *device, uint32_t events, struct arena *arena) {
+    uint32_t event = continuing->oom->event;
+    *own = *device;
+    own->n_events = event + events;
+    own->n_ooms = own->n_oom_places = 0;
+    while (own->n_segment_events > 0 && own->segment_events[own->n_segment_events - 1].event > event)
+        own->n_segment_events--;
+    while (own->n_snapshots > 0 && own->snapshots[own->n_snapshots - 1].event > event)
+        own->n_snapshots--;
+    while (own->n_notes > 0 && own->notes[own->n_notes - 1].event > event)
+        own->n_notes--;
+    if (device->time_us != NULL) {
+        own->time_us = arena_column(arena, own->n_events, sizeof *own->time_us);
+        if (own->time_us == NULL)
+            return false;
+        bytes_copy(own->time_us, device->time_us, (size_t)event * sizeof *own->time_us);
+        for (uint32_t i = event; i < own->n_events; i++)
+            own->time_us[i] =
+                (int64_t)((uint64_t)own->time_us[i - events] + (uint64_t)device->time_us[event] -
+                          (uint64_t)device->time_us[event - events]);
+    }
+    return rows_make(continuing, &own->allocations, events, arena);
+}
+
+bool continued_find(struct continued *continued, const struct verdicts *verdicts, struct arena *arena) {
+    const struct timeline *timeline = verdicts->timeline;
+    const struct device_trace *device = timeline->device;
+    const struct allocations *allocations = &device->allocations;
+    struct continuing continuing = {
+        .verdicts = verdicts, .allocations = allocations, .oom = &device->ooms[0], .end = allocations->count};
+    *continued = (struct continued){.event = device->ooms[0].event};
+    while (continuing.end > allocations->preexisting &&
+           allocations->birth[continuing.end - 1] > continued->event + 1)
+        continuing.end--;
+    if (!begin_find(&continuing))
+        return true;
+    continued->period = continued->event - (allocations->birth[continuing.begin] - 1);
+    if ((uint64_t)continued->event + continued->period >= UINT32_MAX / 2)
+        return true;
+    continued->trace = *timeline->trace;
+    continued->trace.devices =
+        arena_column(arena, continued->trace.n_devices, sizeof *continued->trace.devices);
+    if (continued->trace.devices == NULL)
+        return false;
+    bytes_copy(continued->trace.devices, timeline->trace->devices,
+               continued->trace.n_devices * sizeof *continued->trace.devices);
+    continued->known = true;
+    return device_make(&continuing, &continued->trace.devices[device - timeline->trace->devices], device,
+                       continued->period, arena);
+}
