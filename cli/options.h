@@ -6,7 +6,6 @@
 #pragma once
 
 #include "cli/units.h"
-#include "cli/view.h"
 #include "layout/scene.h"
 #include "render/export/export.h"
 #include "render/raster/raster.h"
@@ -72,7 +71,6 @@ struct settings {
     bool has_format;  /* an option names the format */
     bool two_formats; /* two formats of a report are named; `format` is the last one */
     struct position from, to, at;
-    struct picture_view view;     /* png */
     const char *rules;            /* path of a file; NULL: none */
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
     uint32_t n_owners;

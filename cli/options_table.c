@@ -84,34 +84,6 @@ static bool apply_color_by(struct settings *settings, const char *value) {
     return settings->has_color_by = choice >= 0;
 }
 
-/* Applies a part of a view: a part with an option of its own sets that option, other parts are stored, and parts that
- * the page does not know are left out. */
-static bool view_part_apply(struct settings *settings, const char *name, const char *value) {
-    if (strcmp(name, "device") == 0)
-        (void)apply_device(settings, value);
-    else if (strcmp(name, "axis") == 0)
-        settings->axis = strcmp(value, "time") == 0 ? AXIS_TIME : AXIS_EVENTS;
-    else if (strcmp(name, "color") == 0)
-        (void)apply_color_by(settings, value);
-    else if (strcmp(name, "filter") == 0)
-        return apply_filter(settings, value);
-    else if (strcmp(name, "search") == 0 && !filter_check(value, settings->wrong, sizeof settings->wrong))
-        return false;
-    else if (strcmp(name, "theme") == 0)
-        settings->theme = strcmp(value, "dark") == 0 ? "dark" : "light";
-    view_note(&settings->view, name, value);
-    return true;
-}
-
-static bool apply_view(struct settings *settings, const char *text) {
-    char name[32], value[VIEW_VALUE_CAPACITY];
-    settings->view.given = true;
-    while (*text != '\0')
-        if (view_next(&text, name, value) && !view_part_apply(settings, name, value))
-            return false;
-    return true;
-}
-
 static bool is_json(enum report_format format) {
     return format == REPORT_JSON || format == REPORT_BRIEF;
 }
@@ -423,9 +395,6 @@ static const struct option options[] = {
      "peak)"},
     {0, VERB_PNG | SHAPES, "at", "POSITION", POSITION(at),
      "the moment that the legend shows: peak, oom or an event\n(default: the highest point shown)"},
-    {0, VERB_PNG | SHAPES, "view", "ADDRESS", CALL(apply_view),
-     "draw the view of an address of the page, from its # on\n(device, window, bytes, axis, view, colours, "
-     "theme, filter, search,\npin, highlight, range, marks)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", WORD(axis),
      "unit of the horizontal axis (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", CALL(apply_color_by),

@@ -204,7 +204,7 @@ export function drawTimelineAxes(page) {
     placeMarkers(page, plotOf(page));
 }
 
-/** A picture's marks over the stack, for the module to draw, so that `strata png --view` has the same.
+/** A picture's marks over the stack, for the module to draw.
  * @param {Page} page @param {Pane} pane */
 function laidOver(page, pane) {
     const { state } = page;

@@ -191,7 +191,6 @@ class Case(unittest.TestCase):
         (self.folder / folder).mkdir()
 
 
-VIEW = "#device=0&window=2_14&color=category&filter=size%3A%3E1000&search=forward"
 VERBS = {
     "report": ["report", "in/s.pickle", "-o", "out/x"],
     "markdown, filter": ["report", "--markdown", "in/s.pickle", "-o", "out/x", "--hide-internal"],
@@ -211,7 +210,6 @@ VERBS = {
     "check": ["check", "--rule", "peak < 1TiB", "--baseline=out/x", "--update-baseline", "in/s.pickle"],
     "page of a diff": ["diff", "in/s.pickle", "in/t.pickle#at=5", "-o", "out/x.html", "--rules=in/rules"],
     "map": ["png", "in/s.pickle", "-o", "out/x", "--map", "--at=5", "--width=480", "--height=360"],
-    "view": ["png", "in/s.pickle", "-o", "out/x", f"--view={VIEW}", "--width=320", "--height=240"],
     "view in time": ["png", "in/s.pickle", "-o", "out/x", "--axis=time", "--from=2", "--color-by=category", "--capacity=80GiB", "--width=320",
                      "--height=240"],
     "html of several": ["html", "in/s.pickle", "in/u.pickle", "-o", "out/x", "--own=*/train.py"],

@@ -78,19 +78,6 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
 
 /* ---- the plot ---- */
 
-static bool draw_scene(struct canvas *canvas, const struct scene *scene, struct rect plot,
-                       const struct chart_input *input) {
-    struct areas areas;
-    struct raster_style style = *input->style;
-    areas_init(&areas, input->host);
-    if (chart_has_areas(input))
-        style.areas = &areas;
-    bool drawn = (style.areas == NULL || areas_sum(&areas, scene, &style, input->options->address->areas)) &&
-                 chart_scene_draw(canvas, plot.x, plot.y, scene, &style, input->host);
-    areas_release(&areas);
-    return drawn;
-}
-
 static bool draw_map(struct canvas *canvas, const struct chart_layout *layout,
                      const struct chart_input *input) {
     const struct memory_map *map = &layout->map.laid;
@@ -119,29 +106,13 @@ static bool draw_plot(struct canvas *canvas, struct font *font, const struct cha
         canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
         return true;
     }
-    return draw_scene(canvas, scene, layout->plot, input) &&
-           (input->options->no_names || chart_has_areas(input) ||
-            chart_names_draw(canvas, font, layout, input, scene));
-}
-
-static bool draw_rows(struct canvas *canvas, const struct chart_layout *layout,
-                      const struct chart_input *input) {
-    bool drawn = true;
-    for (uint32_t i = 0; drawn && i < layout->n_rows; i++) {
-        const struct chart_row *row = &layout->rows[i];
-        struct scene scene;
-        chart_scene_init(&scene, &input->rows[i]);
-        drawn = chart_scene_build(&scene, &row->view, &input->rows[i]) &&
-                draw_scene(canvas, &scene, row->plot, &input->rows[i]);
-        scene_release(&scene);
-    }
-    return drawn;
+    return chart_scene_draw(canvas, layout->plot.x, layout->plot.y, scene, input->style, input->host) &&
+           (input->options->no_names || chart_names_draw(canvas, font, layout, input, scene));
 }
 
 static bool draw_all(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                      const struct chart_input *input) {
-    bool drawn = draw_plot(canvas, font, layout, input) && draw_rows(canvas, layout, input) &&
-                 draw_map(canvas, layout, input);
+    bool drawn = draw_plot(canvas, font, layout, input) && draw_map(canvas, layout, input);
     for (uint32_t i = 0; i < layout->n_boxes; i++)
         drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], input->style->scale);
     return drawn;
@@ -149,31 +120,16 @@ static bool draw_all(struct canvas *canvas, struct font *font, const struct char
 
 /* ---- the file ---- */
 
-/* Writes the places of the rows: "1 60 520 900 160, 2 ...". */
-static void rows_text(const struct chart_layout *layout, const struct chart_options *options, char *text,
-                      size_t capacity) {
-    size_t used = 0;
-    text[0] = '\0';
-    for (uint32_t i = 0; i < layout->n_rows && used + 80 < capacity; i++) {
-        struct rect plot = layout->rows[i].plot;
-        used += (size_t)snprintf(text + used, capacity - used, "%s%d %d %d %d %d", i > 0 ? ", " : "",
-                                 (int)options->rows[i].timeline->device->ordinal, (int)plot.x, (int)plot.y,
-                                 (int)plot.width, (int)plot.height);
-    }
-}
-
 static enum chart_error write_png(struct buffer *out, const struct png_picture *picture,
                                   const struct chart_layout *layout, const struct chart_options *options) {
-    char plot[80], rows[1024];
+    char plot[80];
     snprintf(plot, sizeof plot, "%d %d %d %d", (int)layout->plot.x, (int)layout->plot.y,
              (int)layout->plot.width, (int)layout->plot.height);
-    rows_text(layout, options, rows, sizeof rows);
     const struct png_text texts[] = {{"Software", "Strata " STRATA_VERSION},
                                      {"strata:fingerprint", options->fingerprint},
                                      {"strata:flags", options->flags},
-                                     {"strata:plot", plot},
-                                     {"strata:rows", rows}};
-    if (png_write(out, picture, texts, layout->n_rows == 0 ? 4 : 5))
+                                     {"strata:plot", plot}};
+    if (png_write(out, picture, texts, sizeof texts / sizeof *texts))
         return CHART_OK;
     return out->failed ? CHART_NO_MEMORY : CHART_PNG;
 }
@@ -264,162 +220,15 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
     return error;
 }
 
-static void style_fill(struct raster_style *style, const struct chart_input *input, const uint64_t *lit,
-                       const struct raster_marks *marks) {
+static void style_fill(struct raster_style *style, const struct chart_input *input) {
     const struct chart_options *options = input->options;
-    bool by_category = options->color_by == COLOR_BY_CATEGORY || chart_has_areas(input);
+    bool by_category = options->color_by == COLOR_BY_CATEGORY;
     *style = (struct raster_style){.dark = options->dark,
                                    .color_by = options->color_by,
                                    .capacity_bytes = options->capacity_bytes,
                                    .reserved = true,
-                                   .recorded = options->address != NULL && options->address->recorded,
-                                   .lit = lit,
                                    .category = by_category ? input->verdicts->category : NULL,
-                                   .scale = options->scale,
-                                   .marks = marks};
-    if (input->bands == NULL)
-        return;
-    /* Segments are neither found nor highlighted, and have no category. */
-    style->lit = NULL;
-    style->category = NULL;
-    style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
-}
-
-/* The parts of a picture that only a page's address asks for, in the picture's scratch memory. */
-struct chart_asked {
-    struct selection selection, found;
-    uint64_t *lit, *counted;
-    struct raster_marks marks;
-    struct segments segments;
-    struct trace shadow; /* the recording as one device whose allocations are segments */
-    struct device_trace as_allocations;
-    struct timeline bands;
-};
-
-static bool counted_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
-    uint32_t n_words = input->timeline->device->allocations.count / 64 + 1;
-    const uint64_t *keep = chart_keep(input);
-    asked->counted = arena_bits(arena, input->timeline->device->allocations.count);
-    for (uint32_t i = 0; asked->counted != NULL && i < n_words; i++)
-        asked->counted[i] = input->found[i] & (keep != NULL ? keep[i] : ~UINT64_C(0));
-    input->counted = asked->counted;
-    return asked->counted != NULL;
-}
-
-static bool bands_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
-    uint32_t *piece;
-    if (!segments_init(&asked->segments, input->timeline->device, arena) ||
-        !segments_as_allocations(&asked->as_allocations, &piece, &asked->segments, arena))
-        return false;
-    asked->shadow = *input->timeline->trace;
-    asked->shadow.devices = &asked->as_allocations;
-    asked->shadow.n_devices = 1;
-    input->bands = &asked->bands;
-    for (uint32_t step = 0; step < TIMELINE_LIKE_STEPS; step++)
-        if (!timeline_like_step(&asked->bands, input->timeline, &asked->shadow, step, arena))
-            return false;
-    return true;
-}
-
-/* ---- a comparison ---- */
-
-/* Finds the events [*from, *to) of an end; `chosen` is the step that counts if the address names none. False: it is not
- * a range. */
-static bool end_events(const struct chart_input *input, const struct chart_end *end, uint64_t chosen,
-                       int64_t *from, int64_t *to) {
-    const struct spans *steps = &input->verdicts->steps;
-    const uint64_t n_events = input->timeline->device->n_events;
-    uint64_t step = end->kind == CHART_END_CHOSEN ? chosen : end->step;
-    if (end->kind == CHART_END_RANGE && end->from < end->to) {
-        *from = (int64_t)end->from;
-        *to = (int64_t)(end->to < n_events ? end->to : n_events);
-    } else if ((end->kind == CHART_END_CHOSEN && steps->count > 1) ||
-               (end->kind == CHART_END_STEP && step < steps->count)) {
-        *from = (int64_t)steps->span[step].from_moment - 1;
-        *to = (int64_t)steps->span[step].to_moment;
-    } else {
-        return false;
-    }
-    return *from < *to;
-}
-
-static int64_t event_q16(const struct chart_input *input, int64_t event) {
-    const struct timeline *timeline = input->timeline;
-    if (input->window.axis == AXIS_EVENTS)
-        return event * 65536;
-    if (event >= (int64_t)timeline->device->n_events)
-        return timeline->end_us * 65536;
-    return timeline_start_us(timeline, (uint32_t)(event + 1)) * 65536;
-}
-
-static uint64_t step_events(const struct spans *steps, uint32_t step) {
-    return steps->span[step].to_moment - steps->span[step].from_moment + UINT64_C(1);
-}
-
-/* Is the last of several steps cut off? It is if it has less than nine tenths of the median step's events. */
-static bool last_is_cut(const struct spans *steps) {
-    uint32_t n_longer = 0;
-    for (uint32_t i = 0; i < steps->count; i++)
-        n_longer += step_events(steps, i) * 9 > step_events(steps, steps->count - 1) * 10;
-    return steps->count > 2 && n_longer >= steps->count - steps->count / 2;
-}
-
-/* Finds B's outline over A, as the page shows it while the comparison is open: without ends in the address, it compares
- * the first whole step with the last one (wholeSteps in templates/ends.js). */
-static struct raster_outline outline_find(const struct chart_input *input) {
-    const struct chart_address *address = input->options->address;
-    const struct spans *steps = &input->verdicts->steps;
-    uint32_t first = steps->count > 2, last = steps->count < 2 ? 0 : steps->count - 1 - last_is_cut(steps);
-    int64_t a_from, a_to, b_from, b_to;
-    if (!address->compares || !end_events(input, &address->end[0], first, &a_from, &a_to) ||
-        !end_events(input, &address->end[1], last, &b_from, &b_to))
-        return (struct raster_outline){0, 0, 0};
-    int64_t from = event_q16(input, b_from);
-    return (struct raster_outline){from, event_q16(input, b_to), from - event_q16(input, a_from)};
-}
-
-/* The allocations that an address highlights, as a bitmap. NULL: no memory. */
-static uint64_t *lit_find(const struct chart_input *input, struct highlight highlight, struct arena *arena) {
-    const struct timeline *timeline = input->timeline;
-    uint64_t *lit = arena_bits(arena, timeline->device->allocations.count);
-    const uint8_t *column = highlight.by == COMPARE_BY_MODULE ? modules_find(timeline, &input->verdicts->runs,
-                                                                             input->verdicts->category, arena)
-                                                              : input->verdicts->category;
-    bool done = lit != NULL && (column != NULL || highlight.by != COMPARE_BY_MODULE) &&
-                highlight_bits(timeline, highlight, column, lit, arena);
-    return done ? lit : NULL;
-}
-
-/* Finds the allocations that the address highlights: a finding's set, or else those of a group. False: no memory. */
-static bool asked_light(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
-    const struct chart_address *address = input->options->address;
-    const struct findings *findings = &input->verdicts->findings;
-    if (address->finding != NULL && *address->finding < findings->count) {
-        const struct finding *finding = &findings->finding[*address->finding];
-        uint64_t *lit = arena_bits(arena, input->timeline->device->allocations.count);
-        if (lit != NULL && finding_set(finding, lit)) {
-            asked->lit = lit;
-            input->finding = finding;
-        }
-        return lit != NULL;
-    }
-    if (address->highlight != NULL)
-        asked->lit = lit_find(input, *address->highlight, arena);
-    return address->highlight == NULL || asked->lit != NULL;
-}
-
-/* Finds what the address asks for. False: no memory. */
-static bool address_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
-    const struct chart_address *address = input->options->address;
-    if (address == NULL)
-        return true;
-    asked->marks = address->marks;
-    asked->marks.timeline = input->timeline;
-    asked->marks.shown = chart_shown(input);
-    asked->marks.outline = outline_find(input);
-    return asked_light(asked, input, arena) &&
-           (!address->only || input->found == NULL || counted_find(asked, input, arena)) &&
-           (!address->segments || bands_find(asked, input, arena));
+                                   .scale = options->scale};
 }
 
 /* Everything that a device's picture is drawn from, in the picture's scratch memory. */
@@ -427,15 +236,13 @@ struct chart_sources {
     struct chart_input input;
     struct raster_style style;
     struct verdicts verdicts;
-    struct chart_asked asked;
+    struct selection selection;
 };
 
 /* Finds everything but the groups. False: no memory. */
 static bool sources_find(struct chart_sources *sources, const struct timeline *timeline,
                          const struct chart_options *options, struct arena_host host, struct arena *scratch) {
     struct chart_input *input = &sources->input;
-    struct chart_asked *asked = &sources->asked;
-    *asked = (struct chart_asked){.lit = NULL};
     *input =
         (struct chart_input){.timeline = timeline,
                              .options = options,
@@ -448,46 +255,21 @@ static bool sources_find(struct chart_sources *sources, const struct timeline *t
         input->moment = input->window.peak_moment;
     else if (input->moment >= timeline->n_moments)
         input->moment = timeline->n_moments - 1;
-    if (options->filter != NULL)
-        input->selection = &asked->selection;
-    if ((options->filter != NULL &&
-         !selection_make(&asked->selection, timeline, options->filter, NULL, scratch)) ||
-        (options->search != NULL && !selection_make(&asked->found, timeline, options->search, NULL, scratch)))
-        return false;
-    input->found = asked->found.keep;
-    if ((options->verdicts == NULL && !verdicts_init(&sources->verdicts, timeline, scratch)) ||
-        !address_find(asked, input, scratch))
-        return false;
-    /* The highlight takes precedence over the search, as in the page. */
-    style_fill(&sources->style, input, asked->lit != NULL ? asked->lit : input->found,
-               options->address != NULL ? &asked->marks : NULL);
-    return true;
-}
-
-static bool rows_find(struct chart_input *input, struct arena *scratch) {
-    const struct chart_options *options = input->options;
-    if (options->n_rows == 0)
-        return true;
-    struct chart_sources *sources;
-    struct chart_input *rows;
-    if (!ARENA_COLUMNS(scratch, options->n_rows, sources, rows))
-        return false;
-    for (uint32_t i = 0; i < options->n_rows; i++) {
-        const struct chart_part *part = &options->rows[i];
-        if (!sources_find(&sources[i], part->timeline, &part->options, input->host, scratch))
+    if (options->filter != NULL) {
+        input->selection = &sources->selection;
+        if (!selection_make(&sources->selection, timeline, options->filter, NULL, scratch))
             return false;
-        rows[i] = sources[i].input;
     }
-    input->rows = rows;
-    input->n_rows = options->n_rows;
+    if (options->verdicts == NULL && !verdicts_init(&sources->verdicts, timeline, scratch))
+        return false;
+    style_fill(&sources->style, input);
     return true;
 }
 
 static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
                                           struct arena *scratch) {
     struct group *groups;
-    if (!rows_find(input, scratch) ||
-        !chart_groups_find(input, input->style, scratch, &groups, &input->n_groups))
+    if (!chart_groups_find(input, input->style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
     struct font *font = font_open();

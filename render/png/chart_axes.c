@@ -67,12 +67,7 @@ static int32_t y_labels_width(struct chart_maker *maker, const struct view *view
 }
 
 int32_t chart_y_labels_width(struct chart_maker *maker) {
-    int32_t widest = y_labels_width(maker, &maker->out->view);
-    for (uint32_t i = 0; i < maker->out->n_rows; i++) {
-        int32_t width = y_labels_width(maker, &maker->out->rows[i].view);
-        widest = width > widest ? width : widest;
-    }
-    return widest;
+    return y_labels_width(maker, &maker->out->view);
 }
 
 void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct rect plot) {

@@ -13,23 +13,10 @@
 #include "base/format.h"
 #include "base/numbers.h"
 
-/* The request that ends the recording. For an address its gutter stays in every window, as in the page; the raster
- * draws the other requests. */
-static const struct oom_event *last_of(const struct chart_maker *maker) {
-    const struct timeline *timeline = maker->in->timeline;
-    const struct device_trace *device = timeline->device;
-    const struct oom_event *oom = device->n_ooms == 0 ? NULL : &device->ooms[device->n_ooms - 1];
-    return oom != NULL && !maker->out->plot_is_text && oom->size != 0 && raster_ghost_is_last(timeline, oom)
-               ? oom
-               : NULL;
-}
-
 /* The request that ends the window: at most the last fiftieth of the window follows it. A request in the middle has
  * only its flag. */
 static const struct oom_event *ghost_of(const struct chart_maker *maker) {
     const struct chart_window *window = &maker->in->window;
-    if (maker->in->options->address != NULL)
-        return last_of(maker);
     const struct oom_event *oom =
         timeline_oom_in(maker->in->timeline, window->first_moment, window->end_moment);
     if (oom == NULL || maker->out->plot_is_text || maker->in->selection != NULL)
@@ -58,15 +45,6 @@ uint64_t chart_ghost_limit(const struct chart_maker *maker) {
     return sum_at_most(timeline_reserved_at(maker->in->timeline, oom->event + 1), oom->device_free);
 }
 
-/* Is the ghost of an address drawn here, because the raster has no room for it? */
-static bool ghost_is_beside(const struct chart_maker *maker, const struct oom_event *oom) {
-    if (maker->in->options->address == NULL)
-        return true;
-    int32_t x_q8 = view_x_q8(&maker->out->view, maker->in->timeline, oom->event + 1),
-            width = (int32_t)maker->out->view.width;
-    return x_q8 >= 0 && x_q8 <= width * 256 && x_q8 + RASTER_GHOST_WIDTH * maker->scale * 256 > width * 256;
-}
-
 static void ghost_text_put(struct chart_maker *maker, struct rect box, const struct oom_event *oom) {
     int32_t line = chart_line(maker->small), y = box.y + (box.height - 2 * line) / 2;
     if (box.height < 2 * line + maker->em / 2)
@@ -80,7 +58,7 @@ static void ghost_text_put(struct chart_maker *maker, struct rect box, const str
 
 void chart_ghost_put(struct chart_maker *maker, struct rect area) {
     const struct oom_event *oom = ghost_of(maker);
-    if (oom == NULL || !ghost_is_beside(maker, oom))
+    if (oom == NULL)
         return;
     const struct timeline *timeline = maker->in->timeline;
     uint64_t live = timeline->live[oom->event + 1], asked = sum_at_most(live, oom->size);

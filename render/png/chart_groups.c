@@ -50,7 +50,7 @@ static bool keys_sum(const struct chart_input *input, const struct raster_style 
         bool alive = allocations->birth[i] <= input->moment && allocations->death[i] > input->moment;
         bool shown = allocations->birth[i] < input->window.end_moment &&
                      allocations->death[i] > input->window.first_moment;
-        if (allocations->size[i] == 0 || !(alive || shown) || !filter_keeps(chart_counted(input), i))
+        if (allocations->size[i] == 0 || !(alive || shown) || !filter_keeps(chart_keep(input), i))
             continue;
         uint32_t key = raster_key(timeline, style, i);
         seen[key] = true;
@@ -67,15 +67,8 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
         return keys_sum(input, style, arena, groups, n_groups);
     if (input->verdicts == NULL)
         return groups_at(chart_shown(input), input->moment, GROUP_BY_SITE, arena, groups, n_groups);
-    const struct extent then = {.what = EXTENT_AT, .first = input->moment};
     struct site_parts parts = {0};
-    uint32_t *allocations = NULL, n_allocations = 0;
-    bool done =
-        input->counted == NULL
-            ? site_parts_at(&parts, chart_shown(input), input->verdicts, input->moment, arena)
-            : extent_allocations(input->timeline, then, input->counted, arena, &allocations,
-                                 &n_allocations) &&
-                  site_parts_of(&parts, input->timeline, input->verdicts, allocations, n_allocations, arena);
+    bool done = site_parts_at(&parts, chart_shown(input), input->verdicts, input->moment, arena);
     *groups = parts.groups;
     *n_groups = parts.n_groups;
     return done;

@@ -240,34 +240,6 @@ static void oom_markers_put(struct chart_maker *maker, struct rect lane) {
     }
 }
 
-/* Draws ticks at the plot's upper edge where the search's matches were allocated. */
-static void hits_put(struct chart_maker *maker, struct rect lane) {
-    const struct allocations *allocations = &maker->in->timeline->device->allocations;
-    int32_t last = -1, height = 4 * maker->scale;
-    for (uint32_t i = 0; i < allocations->count && maker->in->found != NULL; i++) {
-        if (allocations->birth[i] == 0 || !filter_keeps(maker->in->found, i) ||
-            !chart_moment_is_shown(maker, allocations->birth[i]))
-            continue;
-        int32_t x = chart_moment_x(maker, allocations->birth[i]);
-        if (x == last || x < 0 || x >= lane.width)
-            continue;
-        chart_put(
-            maker, CHART_FILL,
-            (struct rect){lane.x + x, lane.y + lane.height - height - maker->scale, maker->scale, height},
-            maker->out->colors.hit);
-        last = x;
-    }
-}
-
-/* Draws the letters of an address's marks above their lines. */
-static void marks_put(struct chart_maker *maker, struct rect lane) {
-    const struct chart_address *address = maker->in->options->address;
-    for (uint32_t i = 0; i < RASTER_MARKS && address != NULL; i++)
-        if (address->marks.mark[i] != MOMENT_NONE && chart_moment_is_shown(maker, address->marks.mark[i]))
-            marker_put(maker, lane, lane.x + chart_moment_x(maker, address->marks.mark[i]),
-                       maker->out->colors.mark[i]);
-}
-
 /* Says why there is no curve, and names the other device if there is room for it. */
 static void lane_put_reason(struct chart_maker *maker, struct rect lane) {
     const char *reason = maker->in->timeline->device->n_events == 0
@@ -286,8 +258,6 @@ void chart_lane_put(struct chart_maker *maker, struct rect lane) {
     uint32_t n = lane_flags(maker, flags, lane), shown = n;
     while (shown > 0 && !lane_arrange(maker, flags, shown, lane, places))
         shown--;
-    hits_put(maker, lane);
-    marks_put(maker, lane);
     for (uint32_t i = n; i > 0; i--)
         marker_put(maker, lane, flags[i - 1].x, flags[i - 1].color);
     oom_markers_put(maker, lane);

@@ -19,9 +19,7 @@ static const struct chart_colors colors_light = {.background = 0xffffff,
                                                  .live = 0x4a76b8,
                                                  .unused = 0xb97a14,
                                                  .unused_soft = 0xf4dfb6,
-                                                 .phase = {0xe3e9f0, 0xd3dce6},
-                                                 .mark = {0x1f5fc4, 0x7a3db8, 0x0b7a75},
-                                                 .hit = 0xb4530a};
+                                                 .phase = {0xe3e9f0, 0xd3dce6}};
 static const struct chart_colors colors_dark = {.background = 0x14181e,
                                                 .text = 0xe4e8ee,
                                                 .quiet = 0xa0aab6,
@@ -31,9 +29,7 @@ static const struct chart_colors colors_dark = {.background = 0x14181e,
                                                 .live = 0x6288c4,
                                                 .unused = 0xc48a34,
                                                 .unused_soft = 0x46381e,
-                                                .phase = {0x252c36, 0x323b48},
-                                                .mark = {0x82b1f7, 0xc4a0f2, 0x68c4ba},
-                                                .hit = 0xf2a065};
+                                                .phase = {0x252c36, 0x323b48}};
 
 static uint32_t square_root(uint32_t n) {
     uint32_t root = 0;
@@ -90,21 +86,8 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
     return window;
 }
 
-/* The top of the page's axis: for the whole run, or, if that would fill less than a third, for what the filter
- * leaves. */
-static uint64_t whole_top(const struct chart_input *in) {
-    uint64_t highest = in->selection == NULL ? 0 : in->selection->timeline.peak_bytes;
-    if (highest > 0 && highest <= (timeline_headroom(in->timeline) - 1) / 3)
-        return highest + (highest + 15) / 16;
-    return timeline_headroom_in(in->timeline, 0, in->timeline->n_moments, in->options->capacity_bytes);
-}
-
 uint64_t chart_top_bytes(const struct chart_input *in) {
     const struct chart_window *window = &in->window;
-    if (in->options->top_bytes != 0)
-        return in->options->top_bytes;
-    if (in->options->whole_scale)
-        return whole_top(in);
     uint64_t top = timeline_headroom_in(in->timeline, window->first_moment, window->end_moment,
                                         in->options->capacity_bytes);
     return in->selection == NULL
@@ -218,23 +201,14 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
     chart_phases_fit(maker, area.width - chart_ghost_width(maker) - 4 * maker->em);
     int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
-    /* For an address the plot is as large as in a page, whose sizes are CSS pixels. */
-    int32_t whole = maker->in->options->address != NULL ? maker->scale : 1;
-    int32_t map = chart_map_height(maker, area.height), rows = chart_rows_height(maker, area.height - map);
-    if (!chart_rows_find(maker, rows)) {
-        maker->failed = true;
-        return false;
-    }
-    below += map + rows;
+    below += chart_map_height(maker, area.height);
     out->plot = (struct rect){area.x, area.y + lane, area.width, area.height - lane - below - x_labels};
-    out->plot.height -= out->plot.height % whole;
     if (out->plot.height < 16 || out->plot.height > VIEW_MAX_SIDE)
         return false;
     out->view.height = (uint32_t)out->plot.height;
     int32_t labels = chart_y_labels_width(maker);
     out->plot.x += labels;
     out->plot.width -= labels + chart_ghost_width(maker);
-    out->plot.width -= out->plot.width % whole;
     if (out->plot.width < 16 || out->plot.width > VIEW_MAX_SIDE)
         return false;
     out->view.width = (uint32_t)out->plot.width;
@@ -247,8 +221,7 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
     int32_t below = plot.y + plot.height, unused = chart_unused_height(maker);
     chart_unused_put(maker, (struct rect){plot.x, below, plot.width, unused});
     chart_phases_put(maker, (struct rect){plot.x, below + unused, plot.width, chart_phases_height(maker)});
-    int32_t map = chart_map_height(maker, area.height), rows = chart_rows_height(maker, area.height - map);
-    chart_rows_put(maker, (struct rect){area.x, area.y + area.height - map - rows, area.width, rows});
+    int32_t map = chart_map_height(maker, area.height);
     chart_map_put(maker, (struct rect){area.x, area.y + area.height - map, area.width, map}, plot);
     chart_axes_put(maker);
     chart_ghost_put(maker, (struct rect){plot.x + plot.width, plot.y, chart_ghost_width(maker), plot.height});
@@ -318,7 +291,6 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
     layout->view = (struct view){.axis = input->window.axis,
                                  .from_q16 = input->window.from_q16,
                                  .to_q16 = input->window.to_q16,
-                                 .bottom_bytes = input->options->bottom_bytes,
                                  .top_bytes = chart_top_bytes(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);

@@ -32,8 +32,6 @@ struct chart_colors {
     uint32_t live;                /* the part of a bar that is in use */
     uint32_t unused, unused_soft; /* reserved memory that is not in use, and the ground below it */
     uint32_t phase[2];            /* neighbouring phases alternate */
-    /* as in the page: marks A to C, and places where a search found something */
-    uint32_t mark[RASTER_MARKS], hit;
 };
 
 enum chart_box_kind {
@@ -76,18 +74,10 @@ struct chart_input {
     struct arena_host host; /* provides all memory whose size depends on the recording */
     struct chart_window window;
     const struct raster_style *style; /* style of the plot; NULL where nothing is drawn */
-    const uint64_t *found;            /* bitmap of the search's matches; NULL: there is no search */
-    const uint64_t
-        *counted; /* bitmap of the allocations that sums count, if fewer than are drawn; otherwise NULL */
-    const struct timeline *bands; /* the allocator's segments, if they are drawn; otherwise NULL */
-    const struct group *groups;   /* groups at `moment`, as chart_groups_find makes them */
+    const struct group *groups;       /* groups at `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
     uint32_t moment;                 /* the legend's moment */
     const struct verdicts *verdicts; /* verdicts of the timeline; NULL: there are none */
-    const struct finding *finding;   /* whose set is highlighted; NULL: none */
-    /* [n_rows] the other devices of an address that shows all; without groups */
-    const struct chart_input *rows;
-    uint32_t n_rows;
 };
 
 /* The timeline that is drawn and listed: that of the filtered allocations, or the recording's. */
@@ -98,17 +88,6 @@ static inline const struct timeline *chart_shown(const struct chart_input *input
 static inline const uint64_t *chart_keep(const struct chart_input *input) {
     return input->selection != NULL ? input->selection->keep : NULL;
 }
-
-/* Bitmap of the allocations that figures count: those drawn, or only the matches among them. NULL: all. */
-static inline const uint64_t *chart_counted(const struct chart_input *input) {
-    return input->counted != NULL ? input->counted : chart_keep(input);
-}
-
-/* Another device, below the axis. */
-struct chart_row {
-    struct rect plot;
-    struct view view;
-};
 
 /* The map of the allocator's state, below the axis. */
 struct chart_map {
@@ -126,16 +105,11 @@ struct chart_layout {
     struct font_style names; /* style of the call sites' names on bands */
     bool plot_is_text;       /* there is nothing to draw; text boxes in the plot say why */
     struct chart_map map;
-    struct chart_row *rows; /* [n_rows], one for each of the input's */
-    uint32_t n_rows;
     struct chart_colors colors;
     struct chart_box *boxes; /* in drawing order */
     uint32_t n_boxes, boxes_capacity;
     struct arena arena;
 };
-
-/* Does the picture show sums by stream, pool or category instead of bands? */
-bool chart_has_areas(const struct chart_input *input);
 
 /* Makes an empty scene of the timeline that is drawn. */
 void chart_scene_init(struct scene *scene, const struct chart_input *input);
@@ -144,7 +118,7 @@ void chart_scene_init(struct scene *scene, const struct chart_input *input);
  * area per call site, or, in a narrow window, get edges of their own (scene->view). False: no memory. */
 bool chart_scene_build(struct scene *scene, const struct view *view, const struct chart_input *input);
 
-/* Draws a built scene to (x, y); `style` may have areas. False: no memory. */
+/* Draws a built scene to (x, y). False: no memory. */
 bool chart_scene_draw(struct canvas *canvas, int32_t x, int32_t y, const struct scene *scene,
                       const struct raster_style *style, struct arena_host host);
 

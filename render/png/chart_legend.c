@@ -67,59 +67,6 @@ static __attribute__((format(printf, 4, 5))) void key_add(struct keys *keys, enu
     va_end(arguments);
 }
 
-static void key_of_range(const struct chart_maker *maker, struct keys *keys) {
-    const struct timeline *timeline = maker->in->timeline;
-    const struct raster_marks *marks = &maker->in->options->address->marks;
-    enum axis axis = maker->in->window.axis;
-    uint32_t first = chart_moment_of_q16(timeline, axis, marks->range_from_q16 + 65535),
-             end = chart_moment_of_q16(timeline, axis, marks->range_to_q16 + 65535);
-    end = end > first ? end : first + 1;
-    uint64_t most = timeline->live[timeline_peak_in(timeline, first, end)];
-    key_add(keys, CHART_SWATCH, color_mix(maker->out->colors.background, maker->out->colors.mark[0], 51),
-            "selected: %s event%s \xc2\xb7 highest %s", format_count(end - first).text,
-            end - first == 1 ? "" : "s", format_bytes(most).text);
-}
-
-static void key_of_mark(const struct chart_maker *maker, uint32_t i, struct keys *keys) {
-    const struct chart_address *address = maker->in->options->address;
-    char when[96];
-    chart_moment_text(maker->in->timeline, address->marks.mark[i], when, sizeof when);
-    key_add(keys, CHART_SWATCH, maker->out->colors.mark[i], "%c: %s%s%.*s", (char)('A' + i), when,
-            address->notes[i][0] != '\0' ? " \xc2\xb7 " : "", UTF8_FIT(address->notes[i], 240));
-}
-
-static void key_of_highlight(const struct chart_maker *maker, struct keys *keys) {
-    const struct highlight *highlight = maker->in->options->address->highlight;
-    char name[100];
-    if (maker->in->finding != NULL)
-        finding_title(maker->in->verdicts, maker->in->finding, name, sizeof name);
-    else if (highlight == NULL)
-        return;
-    else if (highlight->by == HIGHLIGHT_BY_FRAME)
-        site_text(maker->in->timeline->trace, highlight->key, name, sizeof name);
-    else
-        compare_name(maker->in->timeline, (enum compare_by)highlight->by, highlight->key, name, sizeof name);
-    key_add(keys, CHART_TEXT, maker->out->colors.text, "highlighted: %s", name);
-}
-
-/* Adds keys for what a page's address adds to the picture. */
-static void keys_add_address(const struct chart_maker *maker, struct keys *keys) {
-    const struct chart_options *options = maker->in->options;
-    const struct chart_address *address = options->address;
-    if (address == NULL)
-        return;
-    if (address->has_range)
-        key_of_range(maker, keys);
-    for (uint32_t i = 0; i < RASTER_MARKS; i++)
-        if (address->marks.mark[i] != MOMENT_NONE)
-            key_of_mark(maker, i, keys);
-    if (options->search != NULL)
-        key_add(keys, CHART_SWATCH, maker->out->colors.hit, "search: %.*s",
-                UTF8_FIT(options->search->text, 110));
-    if (address->marks.pinned == UINT32_MAX)
-        key_of_highlight(maker, keys);
-}
-
 static const char *color_text(enum color_by by) {
 #define COLORING_TEXT(NAME, name, title, words) "colours: " words,
     static const char *const texts[] = {STRATA_COLORINGS(COLORING_TEXT)};
@@ -160,7 +107,6 @@ static struct keys keys_of(const struct chart_maker *maker) {
         key_add(&keys, CHART_DOTS, colors->quiet, "dots: older than the recording");
     if (facts.pending)
         key_add(&keys, CHART_HATCH, colors->quiet, "hatched: freed, waits for another stream");
-    keys_add_address(maker, &keys);
     if (maker->in->selection != NULL)
         key_add(&keys, CHART_TEXT, colors->text, "only: %s", options->filter->text);
     if (options->color_by != COLOR_BY_SITE)
@@ -280,17 +226,14 @@ static void header_what(const struct chart_maker *maker, char *text, size_t capa
 }
 
 static void header_of(const struct chart_maker *maker, struct header *header) {
-    uint64_t count = 0, bytes = 0;
-    for (uint32_t i = 0; i < maker->in->n_groups; i++) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < maker->in->n_groups; i++)
         count += maker->in->groups[i].count;
-        bytes += maker->in->groups[i].bytes;
-    }
     header_what(maker, header->what, sizeof header->what);
     const struct chart_input *in = maker->in;
     char whole[48] = "";
-    if (in->counted == NULL)
-        bytes = chart_shown(in)->live[in->moment];
-    if (in->selection != NULL || in->counted != NULL)
+    uint64_t bytes = chart_shown(in)->live[in->moment];
+    if (in->selection != NULL)
         snprintf(whole, sizeof whole, " of %s", format_bytes(in->timeline->live[in->moment]).text);
     const char *thing = !trace_has_allocations(in->timeline->trace) ? "level" : "allocation";
     snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s %s%s", format_bytes(bytes).text, whole,
@@ -456,15 +399,11 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     struct keys keys = keys_of(maker);
     /* A legend below the plot has no room for sentences. */
     int32_t most = area.height > 24 * maker->em ? area.height / 2 : 0;
-    int32_t bottom = area.y + area.height, pin = CHART_MEASURED(maker, chart_pin_put(maker, area)) - area.y;
-    if (pin <= area.height * 2 / 3) {
-        area.y = chart_pin_put(maker, area);
-        most -= pin;
-    }
+    int32_t bottom = area.y + area.height;
     area.y = chart_findings_put(maker, (struct rect){area.x, area.y, area.width, most});
     area.height = bottom - area.y;
     int32_t header = header_put(maker, area), row = chart_row(maker);
-    /* An address has many keys; a low picture has no room for the last ones. */
+    /* A low picture has no room for the last ones. */
     while (keys.n > 0 && header + keys_height(maker, keys.n) > area.height)
         keys.n--;
     int32_t keys_top = bottom - (keys_height(maker, keys.n) - maker->em / 2);

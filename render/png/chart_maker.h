@@ -153,12 +153,6 @@ bool chart_map_find(struct chart_maker *maker);
 int32_t chart_map_height(const struct chart_maker *maker, int32_t room);
 void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot);
 
-/* chart_rows.c: the other devices, if an address shows all. The second finds their views except for the width; false:
- * no memory. The third draws them once the plot has its place. */
-int32_t chart_rows_height(const struct chart_maker *maker, int32_t room);
-bool chart_rows_find(struct chart_maker *maker, int32_t height);
-void chart_rows_put(struct chart_maker *maker, struct rect area);
-
 /* chart_layout.c: the upper end of the y axis. */
 uint64_t chart_top_bytes(const struct chart_input *in);
 
@@ -176,9 +170,6 @@ void chart_unused_put(struct chart_maker *maker, struct rect area);
 
 /* The moment at a point of the axis. */
 uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
-
-/* chart_pin.c: the allocation that the address pins, if there is one. */
-int32_t chart_pin_put(struct chart_maker *maker, struct rect area);
 
 /* chart_findings.c: the most urgent findings, as many as fit into the area. */
 int32_t chart_findings_put(struct chart_maker *maker, struct rect area);

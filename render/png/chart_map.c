@@ -36,8 +36,7 @@ int32_t chart_map_height(const struct chart_maker *maker, int32_t room) {
     const struct chart_map *map = &maker->out->map;
     if (!map->asked || maker->out->plot_is_text || room < 24 * maker->em)
         return 0;
-    /* The map takes less height if there are rows of other devices. */
-    return map->refusal != NULL ? 2 * chart_line(maker->small) : room * (maker->in->n_rows > 0 ? 6 : 9) / 20;
+    return map->refusal != NULL ? 2 * chart_line(maker->small) : room * 9 / 20;
 }
 
 /* The beginning of a line's last part, including the separator before it. NULL: there is only one part. */
@@ -195,7 +194,7 @@ static void map_lay(struct chart_maker *maker, struct rect rect) {
                             .heading = (uint32_t)(chart_line(maker->small) + maker->em / 3),
                             .narrow = 3 * (uint32_t)maker->em,
                             .room = (uint32_t)rect.height};
-    if (!memory_map_make(&map->laid, &map->held, maker->in->options->map_order, grid, &maker->out->arena)) {
+    if (!memory_map_make(&map->laid, &map->held, MAP_BY_SIZE, grid, &maker->out->arena)) {
         maker->failed = true;
         return;
     }

@@ -3,27 +3,17 @@
 
 #include <stdlib.h>
 
-bool chart_has_areas(const struct chart_input *input) {
-    const struct chart_address *address = input->options->address;
-    return address != NULL && address->areas >= COLOR_BY_STREAM && address->areas <= COLOR_BY_CATEGORY;
-}
-
 void chart_scene_init(struct scene *scene, const struct chart_input *input) {
-    scene_init(scene, input->bands != NULL ? input->bands : chart_shown(input), input->host);
-    if (input->bands == NULL)
-        scene->keep = chart_keep(input);
+    scene_init(scene, chart_shown(input), input->host);
+    scene->keep = chart_keep(input);
 }
 
 /* Makes one area of each call site's bands if most bands are too thin to be told apart. False: no memory. */
 static bool group_dense(struct scene *scene, const struct chart_input *input) {
-    const struct chart_address *address = input->options->address;
     uint32_t thin = SCENE_THIN_Q8 * input->options->scale;
-    bool alone = address == NULL || !(address->each || address->recorded);
-    if (!alone || input->bands != NULL || chart_has_areas(input) ||
-        input->options->color_by != COLOR_BY_SITE || !scene_is_dense(scene, thin))
+    if (input->options->color_by != COLOR_BY_SITE || !scene_is_dense(scene, thin))
         return true;
-    bool chosen = input->options->top_bytes == 0;
-    return (chosen && scene_fit_heights(scene, thin)) ||
+    return scene_fit_heights(scene, thin) ||
            scene_group_sites(scene, input->style != NULL ? input->style->lit : NULL);
 }
 

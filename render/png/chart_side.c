@@ -33,7 +33,7 @@ bool chart_side_find(struct chart_maker *maker) {
     if (alive == NULL)
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        if (!filter_keeps(chart_counted(in), alive[i]))
+        if (!filter_keeps(chart_keep(in), alive[i]))
             continue;
         maker->category_bytes[in->verdicts->category[alive[i]]] += allocations->size[alive[i]];
         maker->categories_inferred |=

@@ -95,7 +95,6 @@ CONFIG = b"""{"rules": ["peak < 75GiB", "oom = none", "trust = complete", "gradi
 "category.activation at end < 1MiB", "reserved <= baseline + 2%", "finding.leak = none", "ranks.spread < 5%", "gap < 10%",
 "growth = 0 per step", "category.gradient at 12345 < 1GiB", "gradients at oom = 0"], "files": {"in*": ["peak <= baseline"]}, "baseline": "base", "skip_steps": 1}"""
 RULES = b"optimizer_state file optim/.*\\.py$\nactivation function ^(forward|embed)$\nparameter metadata weights\n"
-VIEW = "--view=#device=0&window=20_400&bytes=0_9000000000&axis=events&color=category&theme=dark&filter=size%3A%3E1MiB&search=forward&at=90"
 
 
 WRONG_RULES = ("site: < 9", "category.x < 9", "budget.x < 9", "finding.x = none", "peek < 9", "peak at noon < 9", "peak <= baseline + 1% + 2%",
@@ -111,7 +110,6 @@ def program(words, files, text=b""):
 def command_lines():
     """Command lines as words; `~` is a blank within a word."""
     server = (FUZZ.parent.parent / "samples" / "log_server_vllm.log").read_bytes()
-    yield "view", program(f"png in {VIEW} && png in -f --view=#window=x&at=-1 && png in -f --view=#axis=time", ["train"])
     yield "map", program("png in --map --at=oom -o a.png && png in --map --at=9 --theme=dark -o b.png && png in --map -o c.png", ["oom"])
     yield "map_pools", program("png in --map --width=900 --scale=2 --color-by=pool", ["private_pools"])
     yield "colors", program("png in --color-by=age -o a && png in --color-by=stream -o b && png in --color-by=allocation -o c "
@@ -177,9 +175,6 @@ def command_lines():
                                  "&& batch - -o out", ["one_event"])
     yield "filters_wrong", program("report in --filter=sise:>9 && html in --filter=category:activatoin && png in --filter=|(| && report in --filter=category:zzz~x:y",
                                    ["one_event"])
-    yield "view_of_all", program("png in -o a --view=#device=all&axis=time&all=1&marks=5~first,900~~b,x&a=e5&b=e90&lanes=1&fit=1&ranges=4,8 "
-                                 "&& png in -o b --view=#axis=time&from=1&to=999&marks=3&view=map && png in -o c --view=all --axis=time --height=240 --width=320 --scale=4 "
-                                 "&& png in --width=7680 --height=4320 --scale=4", ["two_devices"])
     yield "options_wrong", program("png in --witdh && report --json=1 in && report -x in && png -- in in1 "
                                    "&& report in - -o x", ["one_event", "one_event"])
     yield "options_of_plan", program("plan in --gpu=9GiB --with=nothing && png in --device=9 && report dumps", ["one_event"])

@@ -32,7 +32,6 @@ static void picture_draw(const struct timeline *timeline, const uint8_t *choice,
         .axis = choice[0] & 4 && timeline_timed(timeline) ? AXIS_TIME : AXIS_EVENTS,
         .color_by = choice[3] % (COLOR_BY_CATEGORY + 1),
         .capacity_bytes = choice[0] & 8 ? (uint64_t)choice[4] << (choice[5] & 63) : 0,
-        .top_bytes = choice[0] & 16 ? (uint64_t)choice[5] << (choice[4] & 63) : 0,
         .legend_moment = choice[0] & 32 ? choice[6] % (last + 1) : UINT32_MAX};
     if (choice[0] & 128 && options.axis == AXIS_EVENTS && last != 0) {
         options.from_q16 = (int64_t)(choice[6] % last) << 16;

@@ -137,17 +137,4 @@ describe("bands too thin to distinguish", { skip }, () => {
             assert.ok(await grouped(page));
         });
     });
-
-    test("the PNG groups them too, and draws each if the address says so", async () => {
-        const input = inference();
-        const picture = (/** @type {string[]} */ ...flags) => {
-            const file = path.join(folder, "groups.png");
-            run(strata, "png", "-q", "-f", "--no-names", ...flags, input, "-o", file);
-            const png = decodePng(readFileSync(file));
-            const [x, y, width, height] = png.text["strata:plot"].split(" ").map(Number);
-            return { width, height, rgba: cropPng(png, x, y, width, height) };
-        };
-        const [areas, bands] = [picture(), picture("--view", "#bands=each")];
-        assert.ok(edges(areas) * 5 < edges(bands), `${edges(areas)} edges instead of ${edges(bands)}`);
-    });
 });

@@ -53,31 +53,6 @@ static void nothing_overlaps_at_any_size(void **state) {
     recording_close(recording);
 }
 
-/* All marks that an address can add to the picture, at every size. */
-static void an_address_overlaps_nothing(void **state) {
-    (void)state;
-    struct recording *recording = recording_of_sites(true);
-    struct font *font = font_open();
-    const struct highlight highlight = {COMPARE_BY_SITE, 1};
-    struct chart_address address = {
-        .highlight = &highlight,
-        .has_range = true,
-        .marks = {.held = 12, .mark = {3, 9, 200}, .range_from_q16 = 2 * 65536, .range_to_q16 = 40 * 65536},
-        .notes = {"", "before the loss",
-                  "a note that goes on and on, as far as people may write one in the page"}};
-    assert_non_null(font);
-    for (uint32_t i = 0; i < SIZES; i++) {
-        struct chart_options options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
-        options.address = &address;
-        address.marks.pinned = UINT32_MAX;
-        layout_check(recording, &options, font);
-        address.marks.pinned = i % recording->timeline.device->allocations.count;
-        layout_check(recording, &options, font);
-    }
-    font_close(font);
-    recording_close(recording);
-}
-
 /* ---- random texts ---- */
 
 /* Words of all scripts, controls, wrong UTF-8, of any length. */
@@ -294,7 +269,6 @@ static void figures_beside_the_plot_share_a_unit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_overlaps_at_any_size),
-        cmocka_unit_test(an_address_overlaps_nothing),
         cmocka_unit_test(nothing_overlaps_with_random_texts),
         cmocka_unit_test(flags_never_collide),
         cmocka_unit_test(every_colour_is_explained),
