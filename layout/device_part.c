@@ -227,6 +227,6 @@ bool device_part_init(struct trace *part, const struct trace *trace, uint32_t in
     for (uint32_t i = 0; done && i < trace->n_devices; i++)
         done = !is_of_part(trace, i, index) || device_renumber(&part->devices[i], &ids, arena);
     done = done && stacks_part(part, trace, &ids, arena);
-    assert(!done || trace_check(part) == NULL);
+    assert(!done || device_check(part, &part->devices[index]) == NULL);
     return done;
 }

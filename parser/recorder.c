@@ -284,34 +284,17 @@ static RARE bool record_snapshot(struct recorder *recorder, const struct event *
     return true;
 }
 
-/* Adds text to a live allocation; several texts become lines. */
+/* Notes a text for a live allocation. */
 static RARE bool record_annotate(struct recorder *recorder, const struct event *event) {
     uint32_t slot = key_map_find(&recorder->open, event->address);
-    struct trace *trace = recorder->interner->trace;
-    uint32_t text = trace->contexts.context[event->context].user_metadata;
+    uint32_t text = recorder->interner->trace->contexts.context[event->context].user_metadata;
     if (slot == KEY_NOT_FOUND || text == 0)
         return true;
-    uint32_t reference = recorder->open.slot[slot].number - 1;
-    uint32_t *context = &allocations_of(recorder, reference)->context[reference & ~BEFORE];
-    struct context merged = trace->contexts.context[*context];
-    if (merged.user_metadata != 0) {
-        uint32_t old_nbytes, new_nbytes, joined_nbytes;
-        (void)trace_string(trace, merged.user_metadata, &old_nbytes);
-        (void)trace_string(trace, text, &new_nbytes);
-        joined_nbytes = old_nbytes + 1 + new_nbytes;
-        uint8_t *joined = arena_column(&trace->arena, joined_nbytes, 1);
-        if (joined == NULL)
-            return false;
-        bytes_copy(joined, trace_string(trace, merged.user_metadata, &old_nbytes), old_nbytes);
-        joined[old_nbytes] = '\n';
-        bytes_copy(joined + old_nbytes + 1, trace_string(trace, text, &new_nbytes), new_nbytes);
-        bool interned = intern_string(recorder->interner, joined, joined_nbytes, &text);
-        ARENA_DROP(&trace->arena, joined);
-        if (!interned)
-            return false;
-    }
-    merged.user_metadata = text;
-    return intern_context(recorder->interner, merged, context);
+    if (!ARENA_GROW(recorder_arena(recorder), recorder->noted, recorder->noted_capacity,
+                    (uint64_t)recorder->n_noted + 1))
+        return false;
+    recorder->noted[recorder->n_noted++] = (struct noted){recorder->open.slot[slot].number - 1, text};
+    return true;
 }
 
 /* Times are kept for all events or for none; an event without one repeats the time before it. */

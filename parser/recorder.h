@@ -53,6 +53,10 @@ struct recorder {
     bool has_times;
     uint32_t time_capacity, segment_event_capacity, oom_capacity, oom_place_capacity, snapshot_capacity,
         segment_capacity, block_capacity, stream_capacity, pool_capacity;
+    struct noted {
+        uint32_t reference, text; /* string */
+    } * noted; /* texts of `annotate`, in order; recorder_finish joins those of an allocation */
+    uint32_t n_noted, noted_capacity;
     uint32_t last_pool;
     uint64_t n_of_action[ACTION_COUNT];
     uint64_t n_orphan_frees, orphan_free_bytes;

@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 #include "base/sort.h"
 #include "parser/doubts.h"
+#include "parser/made_text.h"
 #include "parser/recorder_internal.h"
 
 /* ---- finish ---- */
@@ -332,6 +333,64 @@ static void device_hand_over(struct recorder *recorder, struct device_trace *dev
     *recorder = (struct recorder){0};
 }
 
+/* ---- texts of annotate ---- */
+
+/* Appends a text as a line of `joined`, up to the length that a name may have. The new length. */
+static uint32_t line_add(uint8_t joined[FRAME_TEXT_MAX_NBYTES], uint32_t nbytes, struct text text) {
+    if (nbytes != 0 && nbytes < FRAME_TEXT_MAX_NBYTES)
+        joined[nbytes++] = '\n';
+    uint32_t n = text.nbytes < FRAME_TEXT_MAX_NBYTES - nbytes ? text.nbytes : FRAME_TEXT_MAX_NBYTES - nbytes;
+    while (n != 0 && n < text.nbytes && (text.at[n] & 0xC0) == 0x80) /* not inside of a character */
+        n--;
+    bytes_copy(joined + nbytes, text.at, n);
+    return nbytes + n;
+}
+
+/* Gives an allocation the lines of its texts, `row[i].value` in `noted`. The file may repeat a text by reference, so
+ * `*left` bytes are the most that lines may add up to; beyond it, the first text stays alone, and the others are
+ * counted. */
+static bool lines_join(struct recorder *recorder, const struct sort_row *row, uint32_t count, uint64_t *left,
+                       uint64_t *n_left_out) {
+    struct trace *trace = recorder->interner->trace;
+    uint32_t reference = (uint32_t)row->key;
+    uint32_t *context = &allocations_of(recorder, reference)->context[reference & ~BEFORE];
+    struct context own = trace->contexts.context[*context];
+    uint8_t joined[FRAME_TEXT_MAX_NBYTES];
+    bool several = count > 1 || own.user_metadata != 0;
+    if (!several || *left < FRAME_TEXT_MAX_NBYTES) {
+        *n_left_out += count - (own.user_metadata == 0);
+        own.user_metadata = own.user_metadata != 0 ? own.user_metadata : recorder->noted[row->value].text;
+        return intern_context(recorder->interner, own, context);
+    }
+    uint32_t nbytes = line_add(joined, 0, trace_text(trace, own.user_metadata));
+    for (uint32_t i = 0; i < count && nbytes < FRAME_TEXT_MAX_NBYTES; i++)
+        nbytes = line_add(joined, nbytes, trace_text(trace, recorder->noted[row[i].value].text));
+    *left -= nbytes;
+    return intern_string(recorder->interner, joined, nbytes, &own.user_metadata) &&
+           intern_context(recorder->interner, own, context);
+}
+
+/* Each allocation's texts are joined once, at the end: one after the other they would take a new string for each. */
+static bool noted_join(struct recorder *recorder) {
+    struct arena *arena = recorder_arena(recorder);
+    struct sort_row *row, *spare;
+    /* An event takes at least as many bytes of the file. */
+    uint64_t left = MADE_TEXT_NBYTES + UINT64_C(16) * MADE_TEXT_SHARE * recorder->n_noted;
+    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0, MADE_TEXT_NBYTES, MADE_TEXT_SHARE};
+    if (recorder->n_noted == 0)
+        return true;
+    bool done = ARENA_COLUMNS(arena, recorder->n_noted, row, spare);
+    if (done)
+        SORT_BY(row, spare, recorder->n_noted, i, recorder->noted[i].reference);
+    for (uint32_t i = 0, end; done && i < recorder->n_noted; i = end) {
+        end = sort_rows_end(row, recorder->n_noted, i);
+        done = lines_join(recorder, row + i, end - i, &left, &numbers[0]);
+    }
+    ARENA_DROP(arena, row, spare, recorder->noted);
+    return done && (numbers[0] == 0 || trace_diagnose(recorder->interner->trace, "texts_left_out",
+                                                      recorder->device.ordinal, numbers));
+}
+
 bool recorder_finish(struct recorder *recorder, struct device_trace *device) {
     struct ranks ranks = {0};
     uint32_t end = recorder->device.n_events + 1;
@@ -342,7 +401,7 @@ bool recorder_finish(struct recorder *recorder, struct device_trace *device) {
     }
     allocations_close(&recorder->before.allocations, end);
     allocations_close(&recorder->later.allocations, end);
-    bool done = blocks_explain(recorder, &ranks);
+    bool done = noted_join(recorder) && blocks_explain(recorder, &ranks);
     if (done) {
         open_count(recorder);
         done = allocations_join(recorder, &ranks) && pools_complete(recorder) && recorder_diagnose(recorder);

@@ -27,16 +27,37 @@ static bool recorder_of_device(struct snapshot *snapshot, int32_t ordinal, struc
     return true;
 }
 
-static void devices_number(struct snapshot *snapshot, const struct value *traces) {
+/* Records the events of a list that began with something else, so that its kind was not seen while it was read; what
+ * else is in it is counted. Leaves a list without events as it is. */
+static bool mixed_record(struct snapshot *snapshot, struct value *list) {
+    struct value events = {.tag = VALUE_NEW_LIST};
+    uint64_t others = 0;
+    ITEMS_EACH(snapshot, list) {
+        if (item->value.tag != VALUE_EVENT)
+            others++;
+        else if (!snapshot_append(snapshot, &events, &item->value, 1))
+            return false;
+    }
+    if (events.tag != VALUE_EVENTS)
+        return true;
+    snapshot->n_misplaced += others;
+    *list = events;
+    return true;
+}
+
+static bool devices_number(struct snapshot *snapshot, const struct value *traces) {
     int32_t ordinal = 0;
     if (traces == NULL || traces->tag != VALUE_LIST)
-        return;
+        return true;
     ITEMS_EACH(snapshot, traces) {
-        const struct value *list = &item->value;
+        struct value *list = &snapshot->items.row[item - snapshot->items.row].value;
+        if (list->tag == VALUE_LIST && !mixed_record(snapshot, list))
+            return false;
         if (list->tag == VALUE_EVENTS && snapshot->recorders.row[list->bits].device.ordinal < 0)
             snapshot->recorders.row[list->bits].device.ordinal = ordinal;
         ordinal++;
     }
+    return true;
 }
 
 /* The first list of events in a list of lists, or the list of events itself. */
@@ -289,7 +310,8 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     const struct value *settings = dict_find(snapshot, &root, KEY_ALLOCATOR_SETTINGS);
     if (traces == NULL)
         traces = dict_find(snapshot, &root, KEY_TRACES);
-    devices_number(snapshot, traces);
+    if (!devices_number(snapshot, traces))
+        return false;
     const struct value *host_traces = dict_find(snapshot, &root, KEY_HOST_TRACES);
     host_number(snapshot, host_traces);
     if (settings != NULL && !settings_text(snapshot, settings, &snapshot->trace->settings))

@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = pathlib.Path(os.environ.get("STRATA", ROOT / "build" / "release" / "strata")).resolve()
-COLUMNS = ("id,device,alloc_event,free_event,alloc_us,free_us,bytes,address,stream,pool,category,phase,step,site,stack,"
+COLUMNS = ("id,device,alloc_event,free_event,alloc_us,free_us,bytes,address,stream,pool,category,phase,step,site,stack_id,stack,"
            "older").split(",")
 READERS = STRATA.parent / "readers"  # a virtual environment, and Go programs
 EVERY = os.environ.get("STRATA_TEST_ALL") == "ON"

@@ -350,6 +350,14 @@ class TrustTest(InputsTest):
         self.assertIn("1 list element was left out: it is of another type", messages["misplaced"])
         self.assertEqual("1 event was left out: its action is not known.", messages["unknown_actions"])
 
+    def test_a_list_of_events_that_begins_with_something_else(self):
+        events = [alloc(4096 * i, i) for i in range(1, 41)]
+        for first in ([1], None, 7, "x"):
+            with self.subTest(first=first):
+                report = self.report(self.write(pickle.dumps({"segments": [], "device_traces": [[first, *events]]})))
+                self.assertEqual([40], [device["events"] for device in report["devices"]])
+                self.assertEqual(["misplaced"], self.codes(report))
+
     def test_a_nul_does_not_end_a_name(self):
         frames = [{"filename": "train.py", "name": "nul\0inside", "line": 3}]
         path = self.write(traces(alloc(4096, 1, frames=frames)))

@@ -339,6 +339,19 @@ class Planted(Outputs):
         for each in kept.values():
             self.assertIn(each, page)
 
+    def test_a_profilers_annotation_that_is_a_frame(self):
+        events = [{"ph": "X", "cat": "user_annotation", "name": "load SECRETpatient", "pid": 1, "tid": 1, "ts": 0, "dur": 900}]
+        events += [{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 10 + i,
+                    "args": {"Device Type": 1, "Device Id": 0, "Addr": 4096 * (i + 1), "Bytes": 1 << 20, "Total Allocated": (i + 1) << 20}}
+                   for i in range(30)]
+        path = self.folder / "profile.json"
+        path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        for words in (("report", "--json"), ("export", "--to", "csv", "-o", "-"), ("export", "--to", "folded", "-o", "-")):
+            self.assertIn(b"SECRET", self.run_strata(*words, "--redact", path))
+            told = self.run_strata(*words, "--redact=all", path)
+            self.assertNotIn(b"SECRET", told)
+            self.assertIn(b"annotation 1", told)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -93,6 +93,23 @@ class SmallFilesTest(unittest.TestCase):
         content = small_files.metadata_anew(20_000, "epoch")
         self.assertEqual(0, self.left_out(self.report(content, 256 * MIB)))
 
+    def test_notes_on_one_allocation_are_joined_once(self):
+        """One text after the other would take a string for each: 2 GB here."""
+        events = [{"action": "alloc", "addr": 4096, "size": 512, "frames": []}]
+        events += [{"action": "annotate", "addr": 4096, "size": 0, "user_metadata": f"note {i}"} for i in range(20_000)]
+        content = pickle.dumps({"segments": [], "device_traces": [events]})
+        self.assertEqual(0, self.left_out(self.report(content, 64 * MIB)))
+
+    def test_notes_stay_below_the_limit(self):
+        """Notes that the file repeats by reference: 20,000 pairs of 8 KB, no two of them equal."""
+        texts = [chr(97 + i % 26) * 8000 + str(i) for i in range(150)]
+        events = []
+        for i in range(20_000):
+            events.append({"action": "alloc", "addr": 4096 * (i + 1), "size": 512, "frames": []})
+            events += [{"action": "annotate", "addr": 4096 * (i + 1), "size": 0, "user_metadata": texts[k]} for k in (i % 150, i // 150)]
+        content = pickle.dumps({"segments": [], "device_traces": [events]})
+        self.assertEqual(1, self.left_out(self.report(content, 2 * (MADE_NBYTES + 10 * len(content)) + 32 * MIB)))
+
     def test_frames_that_come_one_by_one(self):
         """Protocol 0 appends each frame by itself, other protocols a thousand at a time."""
         n_frames = 200_000

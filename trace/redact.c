@@ -446,11 +446,21 @@ static void redact(struct redaction *redaction, enum way way, uint32_t *id) {
     *id = *made - 1;
 }
 
+static void annotations_redact(struct redaction *redaction) {
+    struct trace *trace = redaction->trace;
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
+        redact(redaction, WAY_ANNOTATION, &trace->annotations[i].name);
+}
+
+/* A profiler's annotation is also a frame, without a file, of what was allocated in it. Needs the annotations. */
 static void frames_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
+    const uint32_t *annotated = redaction->made + (size_t)WAY_ANNOTATION * redaction->old.count;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
-        redact(redaction, WAY_PATH, &trace->frames.frame[i].file);
-        redact(redaction, WAY_NAME, &trace->frames.frame[i].name);
+        struct frame *frame = &trace->frames.frame[i];
+        redact(redaction, frame->file == 0 && annotated[frame->name] != 0 ? WAY_ANNOTATION : WAY_NAME,
+               &frame->name);
+        redact(redaction, WAY_PATH, &frame->file);
     }
     for (uint32_t i = 1; i < trace->fx.count; i++) {
         struct fx *fx = &trace->fx.fx[i];
@@ -492,8 +502,6 @@ static void diagnostic_redact(struct redaction *redaction, struct diagnostic *di
 
 static void rest_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
-    for (uint32_t i = 0; i < trace->n_annotations; i++)
-        redact(redaction, WAY_ANNOTATION, &trace->annotations[i].name);
     for (uint32_t i = 0; i < trace->n_devices; i++) {
         redact(redaction, WAY_TEXT, &trace->devices[i].name);
         notes_redact(redaction, &trace->devices[i]);
@@ -521,6 +529,7 @@ bool trace_redact(struct trace *trace, bool all,
     redaction.made = calloc(WAYS * ((size_t)trace->strings.count + 1), sizeof *redaction.made);
     bool begun = redaction.made != NULL && table_begin(trace);
     if (begun) {
+        annotations_redact(&redaction);
         frames_redact(&redaction);
         contexts_redact(&redaction);
         rest_redact(&redaction);

@@ -160,7 +160,7 @@ static const char *segments_check(const struct trace *trace, const struct device
     return NULL;
 }
 
-static const char *device_check(const struct trace *trace, const struct device_trace *device) {
+const char *device_check(const struct trace *trace, const struct device_trace *device) {
     PROMISE(device->name < trace->strings.count, "a device's name is a string");
     PROMISE(device->n_events <= UINT32_MAX - 2, "two moments beyond the last event are numbers");
     PROMISE(device->n_streams <= 1 << 16 && device->n_pools <= 1 << 16,

@@ -9,3 +9,6 @@
  * O(rows), some 3 ns per allocation.
  */
 const char *trace_check(const struct trace *trace);
+
+/* The promises of one device, for a trace that is a part of another (layout/device_part.h). */
+const char *device_check(const struct trace *trace, const struct device_trace *device);

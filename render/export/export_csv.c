@@ -6,22 +6,18 @@
 
 #include <string.h>
 
-/* The cells of site and stack are the same in every row of a stack and make up most of a row's bytes, so they are made
- * once, as long as their texts fit in here. */
-enum { KEPT_NBYTES_MOST = 8 << 20 };
-
 struct csv {
     struct buffer *out;
     struct buffer cell; /* a text before it is quoted; begins with the apostrophe, if it needs one */
-    struct buffer text; /* cells that are kept */
     struct export_frames frames;
-    struct csv_kept {
-        uint32_t from, nbytes; /* of `text`; nbytes 0: not kept */
-    } * kept;                  /* [stacks] */
+    uint32_t *number; /* [stacks] of each stack that was written, from 1; 0: not yet */
+    uint32_t n_numbered;
 };
 
+/* A stack's text is some kilobytes and the same for every allocation of a line, so its first row has it and all rows
+ * have its number: a file of 1 MB could otherwise become one of 8 GB. */
 static const char header[] = "id,device,alloc_event,free_event,alloc_us,free_us,bytes,address,stream,pool,"
-                             "category,phase,step,site,stack,older\r\n";
+                             "category,phase,step,site,stack_id,stack,older\r\n";
 
 static void cell_begin(struct csv *csv) {
     csv->cell.nbytes = 0;
@@ -44,8 +40,9 @@ static void quoted_add(struct buffer *out, const uint8_t *bytes, size_t nbytes) 
     buffer_add(out, "\"", 1);
 }
 
-/* Quotes the text in `cell` where it must be, appends it to `out`, and adds a comma. */
-static void cell_end(struct csv *csv, struct buffer *out) {
+/* Quotes the text in `cell` where it must be, writes it, and adds a comma. */
+static void cell_end(struct csv *csv) {
+    struct buffer *out = csv->out;
     out->failed |= csv->cell.failed;
     if (out->failed)
         return;
@@ -73,35 +70,26 @@ static void number_add(struct buffer *out, int64_t number, bool known) {
     buffer_add(out, digits, n);
 }
 
-static bool stack_add(struct csv *csv, const struct export_device *device, const struct export_row *row,
-                      struct buffer *out) {
-    if (!export_frames_find(&csv->frames, device->trace, row->stack, device->work->scratch))
-        return false;
+/* The cells of site, number and stack. */
+static bool stack_add(struct csv *csv, const struct export_device *device, const struct export_row *row) {
+    uint32_t *number = &csv->number[row->stack];
+    bool first = *number == 0;
     cell_begin(csv);
     export_site_add(&csv->cell, device->trace, row->site);
-    cell_end(csv, out);
+    cell_end(csv);
+    if (first)
+        *number = ++csv->n_numbered;
+    number_add(csv->out, *number, true);
     cell_begin(csv);
-    if (csv->frames.cut)
+    if (first && !export_frames_find(&csv->frames, device->trace, row->stack, device->work->scratch))
+        return false;
+    if (first && csv->frames.cut)
         buffer_add_text(&csv->cell, EXPORT_MORE_FRAMES ";");
-    for (uint32_t i = 0; i < csv->frames.count; i++) {
+    for (uint32_t i = 0; first && i < csv->frames.count; i++) {
         buffer_add(&csv->cell, ";", i != 0);
         export_frame_add(&csv->cell, device->trace, csv->frames.frame[i], ';', ',');
     }
-    cell_end(csv, out);
-    return true;
-}
-
-static bool stack_cells(struct csv *csv, const struct export_device *device, const struct export_row *row) {
-    struct csv_kept *kept = &csv->kept[row->stack];
-    if (kept->nbytes == 0 && csv->text.nbytes > KEPT_NBYTES_MOST)
-        return stack_add(csv, device, row, csv->out);
-    if (kept->nbytes == 0) {
-        kept->from = (uint32_t)csv->text.nbytes;
-        if (!stack_add(csv, device, row, &csv->text) || csv->text.failed)
-            return false;
-        kept->nbytes = (uint32_t)(csv->text.nbytes - kept->from);
-    }
-    buffer_add(csv->out, csv->text.bytes + kept->from, kept->nbytes);
+    cell_end(csv);
     return true;
 }
 
@@ -121,7 +109,7 @@ static bool row_add(struct csv *csv, const struct export_device *device, const s
     word_add(out, row->category);
     word_add(out, row->phase != NULL ? row->phase : "");
     number_add(out, row->step, row->step != EXPORT_NO_STEP);
-    if (!stack_cells(csv, device, row))
+    if (!stack_add(csv, device, row))
         return false;
     buffer_add(out, row->older ? "1\r\n" : "0\r\n", 3);
     return !out->failed;
@@ -139,11 +127,10 @@ static bool csv_write(void *context, struct export_device *device) {
 
 bool export_csv(struct export_work *work) {
     struct arena_host host = arena_share(work->scratch);
-    struct csv csv = {.out = work->out, .cell = {.host = host}, .text = {.host = host}};
-    csv.kept = arena_zeros(work->scratch, work->trace->stacks.count, sizeof *csv.kept);
+    struct csv csv = {.out = work->out, .cell = {.host = host}};
+    csv.number = arena_zeros(work->scratch, work->trace->stacks.count, sizeof *csv.number);
     buffer_add_text(work->out, header);
-    bool done = csv.kept != NULL && export_each_device(work, csv_write, &csv);
+    bool done = csv.number != NULL && export_each_device(work, csv_write, &csv);
     buffer_release(&csv.cell);
-    buffer_release(&csv.text);
     return done;
 }

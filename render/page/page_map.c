@@ -1,5 +1,7 @@
 /* The allocator's state after an event: as a picture, by causes, by pools. The state is computed once per event, and
  * all answers read it. */
+#include "base/search.h"
+#include "base/sort.h"
 #include "render/page/page_state.h"
 
 /* ---- the replay, which gives sizes of blocks ---- */
@@ -62,6 +64,50 @@ static bool map_is_of(const struct page_map *map, const struct page_device *devi
     return map->there && map->moment == moment && map->device == device && map->replayed == device->replayed;
 }
 
+/* Finds the bytes in use in a segment. False: there are none, so its free bytes are not a hole. */
+static bool segment_use(const struct held *held, const struct held_segment *segment,
+                        struct record_hole *hole) {
+    uint64_t used = 0, largest = 0;
+    *hole = (struct record_hole){.segment_bytes = (double)segment->size, .allocation = -1};
+    for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++) {
+        const struct held_block *block = &held->block[i];
+        if (block->allocation == ALLOCATION_NONE)
+            continue;
+        hole->blocks++;
+        used += block->size;
+        if (block->size > largest) {
+            largest = block->size;
+            hole->allocation = block->allocation;
+        }
+    }
+    hole->used_bytes = (double)used;
+    return hole->blocks != 0;
+}
+
+/* Lists the holes by falling size, equal ones in their order, and the bytes of each with all smaller ones. */
+static bool holes_list(struct page_map *map) {
+    const struct held *held = &map->held;
+    struct record_hole use;
+    struct sort_row *spare;
+    map->n_holes = 0;
+    if (!ARENA_COLUMNS(&map->holding, (uint64_t)held->n_blocks + 1, map->hole, map->hole_rest, spare))
+        return false;
+    for (uint32_t s = 0; s < held->n_segments; s++) {
+        const struct held_segment *segment = &held->segment[s];
+        if (!segment_use(held, segment, &use))
+            continue;
+        for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++)
+            if (held->block[i].allocation == ALLOCATION_NONE)
+                map->hole[map->n_holes++] = (struct sort_row){~held->block[i].size, i};
+    }
+    sort_rows(map->hole, spare, map->n_holes);
+    map->hole_rest[map->n_holes] = 0;
+    for (uint32_t i = map->n_holes; i-- > 0;)
+        map->hole_rest[i] = map->hole_rest[i + 1] + ~map->hole[i].key;
+    ARENA_DROP(&map->holding, spare);
+    return true;
+}
+
 /* Makes the state at a moment, unless it is there. */
 static bool map_hold(struct page_view *view, struct page_map *map, uint32_t moment) {
     struct page_device *device = view_now(view);
@@ -76,7 +122,7 @@ static bool map_hold(struct page_view *view, struct page_map *map, uint32_t mome
         return false;
     fragmentation_of(&map->gap, &device->timeline, &map->held, device->replayed ? &device->replay : NULL,
                      moment);
-    if (!pool_uses_find(&map->pools, device->timeline.device, &map->held, &map->holding))
+    if (!pool_uses_find(&map->pools, device->timeline.device, &map->held, &map->holding) || !holes_list(map))
         return false;
     map->moment = moment;
     map->device = device;
@@ -289,52 +335,14 @@ place view_gap(struct page_view *view, f64 event) {
                 (double)gap->pinned_free_bytes, map->pools.count);
 }
 
-/* Finds the bytes in use in a segment. False: there are none, so its free bytes are not a hole. */
-static bool segment_use(const struct held *held, const struct held_segment *segment,
-                        struct record_hole *hole) {
-    uint64_t used = 0, largest = 0;
-    *hole = (struct record_hole){.segment_bytes = (double)segment->size, .allocation = -1};
-    for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++) {
-        const struct held_block *block = &held->block[i];
-        if (block->allocation == ALLOCATION_NONE)
-            continue;
-        hole->blocks++;
-        used += block->size;
-        if (block->size > largest) {
-            largest = block->size;
-            hole->allocation = block->allocation;
-        }
-    }
-    hole->used_bytes = (double)used;
-    return hole->blocks != 0;
-}
-
-struct holes_after {
-    uint32_t largest, count; /* ALLOCATION_NONE: none */
-    uint64_t bytes;
-};
-
-/* Looks at all blocks for the holes after this one, by falling size and then in their order. */
-static struct holes_after holes_after(const struct held *held, i32 after) {
-    struct holes_after found = {.largest = ALLOCATION_NONE};
-    struct record_hole use;
-    uint64_t below = after < 0 || (uint32_t)after >= held->n_blocks ? UINT64_MAX : held->block[after].size;
-    for (uint32_t s = 0; s < held->n_segments; s++) {
-        const struct held_segment *segment = &held->segment[s];
-        if (!segment_use(held, segment, &use))
-            continue;
-        for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++) {
-            uint64_t size = held->block[i].size;
-            bool later = size < below || (size == below && after >= 0 && i > (uint32_t)after);
-            if (held->block[i].allocation != ALLOCATION_NONE || !later)
-                continue;
-            found.count++;
-            found.bytes += size;
-            if (found.largest == ALLOCATION_NONE || size > held->block[found.largest].size)
-                found.largest = i;
-        }
-    }
-    return found;
+/* The place in the list of the first hole after a block; 0 where there is no such block. O(log holes). */
+static uint32_t hole_after(const struct page_map *map, i32 block) {
+    if (block < 0 || (uint32_t)block >= map->held.n_blocks)
+        return 0;
+    const struct sort_row own = {~map->held.block[block].size, (uint32_t)block};
+    return SEARCH(0, map->n_holes, i,
+                  map->hole[i].key < own.key ||
+                      (map->hole[i].key == own.key && map->hole[i].value <= own.value));
 }
 
 /* The state of the gap that was requested last. NULL: there is none. */
@@ -344,20 +352,20 @@ static const struct held *gap_held(const struct page_view *view) {
 
 i32 view_next_hole(struct page_view *view, i32 block) {
     const struct held *held = gap_held(view);
-    uint32_t found = held == NULL ? ALLOCATION_NONE : holes_after(held, block).largest;
-    return found == ALLOCATION_NONE ? -1 : (i32)found;
+    uint32_t at = held == NULL ? 0 : hole_after(view->gap_of, block);
+    return held == NULL || at == view->gap_of->n_holes ? -1 : (i32)view->gap_of->hole[at].value;
 }
 
 place view_hole(struct page_view *view, u32 block) {
     const struct held *held = gap_held(view);
     if (held == NULL || block >= held->n_blocks || held->block[block].allocation != ALLOCATION_NONE)
         return 0;
-    struct holes_after after = holes_after(held, (i32)block);
+    uint32_t after = hole_after(view->gap_of, (i32)block);
     struct record_hole *hole = (struct record_hole *)view->record;
     segment_use(held, &held->segment[held_segment_at(held, held->block[block].address)], hole);
     hole->bytes = (double)held->block[block].size;
-    hole->after_count = after.count;
-    hole->after_bytes = (double)after.bytes;
+    hole->after_count = view->gap_of->n_holes - after;
+    hole->after_bytes = (double)view->gap_of->hole_rest[after];
     return (place)hole;
 }
 

@@ -92,6 +92,9 @@ struct page_map {
     struct held held;
     struct fragmentation gap;
     struct pool_uses pools;
+    struct sort_row *hole; /* [n_holes] by falling size; key: ~size, value: block */
+    uint64_t *hole_rest;   /* [n_holes + 1] bytes of the hole and all after it */
+    uint32_t n_holes;
     struct memory_map laid; /* its `held` NULL: not laid out */
     struct record_map_label *labels;
     uint8_t *rgba; /* in the view's arena */
