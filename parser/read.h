@@ -29,7 +29,7 @@ struct read_error {
      * READ_CORRUPT */
     uint64_t offset;
     int errno_value;   /* READ_IO only */
-    char message[160]; /* one line without file name and offset: "GLOBAL is refused: it would call code" */
+    char message[320]; /* one line without file name and offset: "GLOBAL is refused: it would call code" */
 };
 
 struct read_helpers;

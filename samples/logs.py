@@ -54,17 +54,6 @@ def arctic():
                    f"CPU Virtual Memory:  used = {61.5 + step} GB, percent = 12.{step}%")
 
 
-def accelerate():
-    """TorchTracemalloc of Accelerate's and PEFT's examples around three epochs; the second one frees more than it makes."""
-    for epoch, (begin, used, peaked) in enumerate(((2811, 1406, 9120), (4217, -12, 7714), (4205, 0, 7726))):
-        yield f"epoch {epoch}: {{'accuracy': 0.7{epoch}, 'f1': 0.81{epoch}}}"
-        yield f"Memory before entering the train : {begin}"
-        yield f"Memory consumed at the end of the train (end-begin): {used}"
-        yield f"Peak Memory consumed during the train (max-begin): {peaked}"
-        yield f"Total Peak Memory consumed during the train (max): {peaked + begin}"
-        yield "CPU Memory before entering the train : 3021"
-
-
 def megatron():
     """report_memory of four ranks, whose lines come in any order; rank 2 rises by 24 MB an iteration."""
     dice = random.Random(4)
@@ -95,16 +84,6 @@ def torchtitan():
                f"({100 * used / 79.1:.2f}%)  \x1b[34mtps: 3,502  \x1b[36mtflops: 301.90  \x1b[35mmfu: 30.53%\x1b[39m")
     yield (f"[rank0]:[titan] {clock(65)},013 - root - INFO - \x1b[33mvalidate step: 12  \x1b[32mloss:  6.5881  "
            f"\x1b[38;2;54;234;195mmemory: 58.20GiB(73.58%)  \x1b[34mtps: 9,120\x1b[39m")
-
-
-def gpu_lines():
-    """What people print themselves."""
-    for epoch in range(5):
-        for gpu in (0, 1):
-            yield (f"{clock(epoch * 60)} GPU {gpu}: {10.5 + epoch * 0.5:.2f} GB allocated, {14.0 + epoch * 0.5:.2f} GB reserved, "
-                   f"max allocated 13.75 GB")
-    yield "Epoch 5 finished"
-    yield "cuda:0 memory allocated: 512.0 MiB, memory reserved: 2.0 GiB"
 
 
 def oom_old():
@@ -184,12 +163,6 @@ def nvidia_smi():
             yield f"2026/11/22 10:00:{i * 5:02d}.{100 + gpu}, {gpu}, NVIDIA H100 80GB HBM3, 81559 MiB, {used} MiB, {90 + i % 9} %"
 
 
-def nvidia_smi_plain():
-    """The same without a header."""
-    for i in range(6):
-        yield f"2026/11/22 10:00:{i * 5:02d}.100, 0, {1024 + 512 * i} MiB, 81559 MiB"
-
-
 # ---- errors of every backend ----
 
 
@@ -241,23 +214,6 @@ def error_async():
     yield "Free (according to CUDA): 0 bytes"
     yield "PyTorch limit (set by user-supplied memory fraction)"
     yield "                        : 17179869184.00 GiB"
-
-
-def error_xla():
-    """JAX 0.4 on a GPU, with XLA's table of buffers."""
-    yield ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 29995136256 bytes.")
-    yield "BufferAssignment OOM Debugging."
-    yield "BufferAssignment stats:"
-    yield "             parameter allocation:    7.78GiB"
-    yield "              constant allocation:         0B"
-    yield "        maybe_live_out allocation:  301.25MiB"
-    yield "     preallocated temp allocation:   27.83GiB"
-    yield "                 total allocation:   35.90GiB"
-    yield "              total fragmentation:     5.5KiB (0.00%)"
-    yield "Peak buffers:"
-    yield "\tBuffer 1:"
-    yield "\t\tSize: 3.83GiB"
-    yield "\t\tShape: f32[250880,4096]"
 
 
 def error_ranks():
@@ -335,25 +291,6 @@ def hf_trainer_changes():
     yield "  train_mem_gpu_peaked_delta =        7MB"
 
 
-def torchrec():
-    """torchrec 1.x, distributed/benchmark: BenchmarkResult, and what the planner estimates, which is no level."""
-    yield "INFO:torchrec.distributed.planner.stats:# Top HBM Memory Usage Estimation: 8.846 GB                 #"
-    yield ("sparse_data_dist_base               | Malloc retries (P50/P90/P100): 0.0 / 0.0 / 0.0 | Runtime (P90): 12.42 ms | Peak Memory alloc (P90): 1.01 GB | "
-           "Peak Memory reserved (P90): 2.04 GB")
-
-
-def colossal():
-    """Colossal-AI 0.2 to 0.4: examples/language/gpt (get_mem_info, of memory_allocated()) and examples/language/*/benchmark.py."""
-    yield "[04/10/23 10:04:50] INFO     colossalai - colossalai - INFO: after init optim, GPU memory usage: 15049.66 MB, CPU memory usage: 18521.27 MB"
-    yield "Max CUDA memory usage: 30518.42 MB"
-
-
-def nanogpt():
-    """modded-nanogpt, train_gpt2.py, its last line."""
-    yield "step:1750/1750 val_loss:3.2781 train_time:183460ms step_avg:105.44ms"
-    yield "peak memory allocated: 31014 MiB reserved: 45712 MiB"
-
-
 def nemo():
     """NeMo 2.0, MegatronParallel's step with NEMO_LOG_MEMORY_USAGE=1: the peak is max_memory_reserved()."""
     yield ("Training epoch 0, iteration 9/49 | lr: 1.5e-05 | global_batch_size: 512 | global_step: 9 | peak_memory_usage: 66022539264 | "
@@ -393,27 +330,6 @@ def lightning():
     yield "Average Peak memory 5123.24MiB"
 
 
-def habana():
-    """optimum-habana 1.x, GaudiTrainer's logs."""
-    yield "{'loss': 0.6188, 'learning_rate': 2.91e-05, 'epoch': 0.09, 'memory_allocated (GB)': 3.82, 'max_memory_allocated (GB)': 6.32, 'total_memory_available (GB)': 29.85}"
-    yield "  max_memory_allocated (GB)   =       6.41"
-
-
-def mlx():
-    """mlx-lm 0.2x: lora's trainer, and generate; GB is 10^9 bytes."""
-    yield "Iter 10: Train loss 2.103, Learning Rate 1.000e-05, It/sec 0.524, Tokens/sec 210.123, Trained Tokens 4004, Peak mem 12.345 GB"
-    yield "Generation: 100 tokens, 28.312 tokens-per-sec"
-    yield "Peak memory: 4.381 GB"
-
-
-def unsloth():
-    """Unsloth's notebooks."""
-    yield "GPU = Tesla T4. Max memory = 14.741 GB."
-    yield "5.496 GB of memory reserved."
-    yield "Peak reserved memory = 7.926 GB."
-    yield "Peak reserved memory for training = 2.43 GB."
-
-
 def rocm_smi():
     """rocm-smi --showmeminfo vram, ROCm 5 and 6."""
     yield "================================ Memory Usage (Bytes) ================================"
@@ -439,42 +355,11 @@ def torchtitan_warnings():
     yield "[rank0]:[titan] 2026-11-22 10:00:05,121 - root - WARNING - 1 CUDA OOM errors thrown."
 
 
-def analyze_gpu_usage():
-    """What blogs print under a heading: Total, Allocated, Cached, Free."""
-    yield "GPU Memory Usage:"
-    yield "  Total: 24.00 GB"
-    yield "  Allocated: 12.34 GB"
-    yield "  Cached: 16.50 GB"
-    yield "  Free: 7.50 GB"
-
-
-def profile_memory_usage():
-    """A decorator of blogs: the change is no level, the peak is one."""
-    yield "train_step: memory delta: +512.00 MB"
-    yield "train_step: Peak memory: 2048.50 MB"
-
-
-def key_averages():
-    """torch.profiler 2.x, key_averages().table() with profile_memory=True: sums, no levels."""
-    yield "                     Name    Self CPU %      Self CPU       CPU Mem  Self CPU Mem      CUDA Mem  Self CUDA Mem    # of Calls  "
-    yield "              aten::empty         1.23%     123.000us      94.79 Mb      94.79 Mb       1.25 Gb       1.25 Gb           200  "
-    yield "         aten::max_pool2d         0.00%      12.000us      11.48 Mb           0 b           0 b           0 b             1  "
-    yield "                 [memory]         0.00%       0.000us     -94.79 Mb     -94.79 Mb      -1.20 Gb      -1.20 Gb           321  "
-    yield "Self CPU time total: 57.549ms"
-
-
 def time_v():
     """/usr/bin/time -v, GNU time 1.9."""
     yield '\tCommand being timed: "python train.py"'
     yield "\tMaximum resident set size (kbytes): 5123456"
     yield "\tAverage resident set size (kbytes): 0"
-
-
-def time_f():
-    """The same with -f %M, and without a format."""
-    yield "$ /usr/bin/time -f %M python train.py"
-    yield "5123456"
-    yield "12.34user 1.23system 0:13.70elapsed 99%CPU (0avgtext+0avgdata 6123456maxresident)k"
 
 
 def cgmemtime():
@@ -502,28 +387,6 @@ def error_npu_workspace():
            "capacity; 89.51 MiB free). If you want to reduce memory usage, take a try to set the environment variable TASK_QUEUE_ENABLE=1.")
 
 
-def error_jax_lines():
-    """JAX 0.4: the allocator, the client and the exception tell of one request."""
-    yield "2024-03-01 10:00:00.123456: W external/tsl/tsl/framework/bfc_allocator.cc:482] Allocator (GPU_0_bfc) ran out of memory trying to allocate 8.00GiB (rounded to 8589934592)requested by op "
-    yield "E0301 10:00:00.123600   12345 pjrt_stream_executor_client.cc:2826] Execution of replica 0 failed: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes."
-    yield "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes."
-
-
-def error_tensorflow():
-    """TensorFlow 1.14, bfc_allocator.cc."""
-    yield "2019-05-01 10:00:00.000000: W tensorflow/core/common_runtime/bfc_allocator.cc:314] Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.17GiB.  Current allocation summary follows."
-    yield "2019-05-01 10:00:00.000001: I tensorflow/core/common_runtime/bfc_allocator.cc:764] Bin (256): \tTotal Chunks: 40, Chunks in use: 40. 10.0KiB allocated for chunks."
-    yield "Limit:                 10357794407"
-    yield "InUse:                  9824735232"
-    yield "MaxInUse:              10118803456"
-
-
-def error_tpu():
-    """JAX on a TPU."""
-    yield ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Attempting to reserve 10.50G at the bottom of memory. That was not possible. There are 5.25G free, "
-           "0B reserved, and 5.00G reservable.")
-
-
 def error_comfy():
     """ComfyUI's words of torch.OutOfMemoryError with cudaMallocAsync."""
     yield '  File "/home/you/ComfyUI/execution.py", line 349, in execute'
@@ -542,26 +405,6 @@ def server_vllm_refused():
     """vLLM 0.11, the same place: too little was free."""
     yield ("ValueError: Free memory on device (3.21/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.28 GiB). Decrease GPU memory "
            "utilization or reduce GPU memory used by other processes.")
-
-
-def server_tensorrt():
-    """TensorRT-LLM 0.17 to 1.1: C++ runtime, and tensorrt_llm/_torch/pyexecutor/_util.py."""
-    yield "[TensorRT-LLM][INFO] Loaded engine size: 13814 MiB"
-    yield "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 1208.02 MiB for execution context memory."
-    yield "[TensorRT-LLM][INFO] Memory usage when calculating max tokens in paged kv cache: total: 79.10 GiB, available: 61.25 GiB"
-    yield "[TensorRT-LLM][INFO] [MemUsageChange] Allocated 55.13 GiB for max tokens in paged KV cache (451520)."
-
-
-def server_tensorrt_torch():
-    """TensorRT-LLM 1.0, tensorrt_llm/_torch/pyexecutor/_util.py."""
-    yield ("[01/16/2026-06:20:15] [TRT-LLM] [I] Peak memory during memory usage profiling (torch + non-torch): 91.46 GiB, available KV cache memory when calculating "
-           "max tokens: 41.11 GiB, fraction is set 0.85, kv size is 35136. device total memory 139.81 GiB")
-
-
-def server_tgi():
-    """text-generation-inference 3.x, flash_causal_lm.py, at --log-level debug; GB is 10^9 bytes."""
-    yield "2025-01-02T10:00:00.123456Z DEBUG text_generation_launcher: Free memory 52.31GB , (real: 55.06GB"
-    yield "2025-01-02T10:00:05.123456Z  INFO text_generation_launcher: KV-cache blocks: 123449, size: 1"
 
 
 LOGS = tuple(log for log in list(globals().values()) if inspect.isgeneratorfunction(log))

@@ -85,7 +85,7 @@ class PastedTest(unittest.TestCase):
         for device in json.loads(done.stdout)["devices"]:
             found[device["device"]] = {"oom": [(oom["cause"], *(oom[key] for key in KEYS)) for oom in device["oom_details"]],
                                        "capacity": device["levels"]["capacity_bytes"],
-                                       "budget": {row["name"]: row["bytes"] for row in device["budget"] or ()},
+                                       "budget": {row["name"]: row.get("bytes", row.get("tokens")) for row in device["budget"] or ()},
                                        "says": " ".join(finding["title"] + " " + finding["detail"] for finding in device["findings"])}
             for name in ("allocated", "reserved", "device", "host"):
                 level = device["levels"][name]

@@ -53,7 +53,7 @@ class LogVerbsTest(LogCase):
         return json.loads((self.folder / "out" / "summary.json").read_text())
 
     def test_each_rank_of_a_log_is_a_row(self):
-        for name in ("megatron", "gpu_lines", "nvidia_smi", "arctic", "torchtitan", "deepspeed"):
+        for name in ("megatron", "nvidia_smi", "arctic", "torchtitan", "deepspeed"):
             with self.subTest(name):
                 path = SAMPLES / f"log_{name}.log"
                 rows = self.batch_rows(path)["rows"]
@@ -83,8 +83,8 @@ class LogVerbsTest(LogCase):
             self.assertFalse(list((self.folder / "out").glob("diff-*")), "levels cannot be compared by call site")
 
     def test_resume_of_logs(self):
-        plain = self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_gpu_lines.log")
-        self.assertEqual(self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_gpu_lines.log", more=["--resume"]), plain)
+        plain = self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_torchtitan.log")
+        self.assertEqual(self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_torchtitan.log", more=["--resume"]), plain)
 
     def test_logs_in_folders(self):
         """In folders a log is known by name and content: a run's output is one, a text that quotes a line is not."""

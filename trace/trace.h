@@ -202,12 +202,8 @@ enum note_what {
     NOTE_RETRIES,        /* requests served after the allocator had given its cache back, so far */
     NOTE_HOST_LIMIT,     /* of the control group that ran out of memory */
     NOTE_KILLED,         /* text: the killer and the victim: "the kernel killed python" */
-    NOTE_XLA_PARAMETERS, /* buffers that XLA had planned, here and below */
-    NOTE_XLA_CONSTANTS,
-    NOTE_XLA_OUTPUTS,
-    NOTE_XLA_TEMPORARIES,
-    NOTE_XLA_TOTAL,
-    NOTE_BUDGET_TOTAL, /* of a server's start: what it plans to use the device's memory for, here and below */
+    NOTE_GONE,           /* this and the next four are only in pages of versions that read XLA's logs */
+    NOTE_BUDGET_TOTAL = NOTE_GONE + 5, /* of a server's start: what it plans to use the device's memory for, here and below */
     NOTE_BUDGET_USABLE,
     NOTE_BUDGET_WEIGHTS,
     NOTE_BUDGET_ACTIVATIONS,
@@ -216,12 +212,23 @@ enum note_what {
     NOTE_BUDGET_NON_TORCH,
     NOTE_BUDGET_AVAILABLE,
     NOTE_ASKED_BEYOND, /* the request that failed was larger than this */
-    NOTE_LARGEST_FREE, /* the largest free piece */
+    NOTE_LARGEST_FREE, /* the largest free piece; only in pages of earlier versions */
+    NOTE_BUDGET_GRAPHS_PLANNED, /* CUDA graphs by an estimate before they are captured */
+    NOTE_BUDGET_TOKENS,         /* that fit into the KV cache */
+    NOTE_BUDGET_SLEEP,          /* freed when the server went to sleep */
+    NOTE_HOST_MOST,             /* text: the process that holds the most of the host's memory; number: its bytes */
+    NOTE_RETRIED,               /* the allocator gave its cache back after the message and tried again */
+    NOTE_POSSIBLE,              /* of a kill: lack of memory is one of the possible reasons */
     NOTE_KINDS
 };
 
 /* The remedy against fragmentation that the message names: a value of the variable in NOTE_SETTING. */
-enum note_setting { SETTING_UNTOLD, SETTING_EXPANDABLE, SETTING_MAX_SPLIT };
+enum note_setting {
+    SETTING_UNTOLD,
+    SETTING_EXPANDABLE,
+    SETTING_MAX_SPLIT,
+    SETTING_IS_ON /* expandable_segments:True is set already */
+};
 
 struct note {
     uint32_t event; /* rising */

@@ -12,6 +12,9 @@ enum budget_part {
     BUDGET_GRAPHS,
     BUDGET_NON_TORCH,
     BUDGET_AVAILABLE,
+    BUDGET_GRAPHS_PLANNED,
+    BUDGET_SLEEP,
+    BUDGET_TOKENS, /* of the KV cache: a count, not bytes */
     BUDGET_PARTS
 };
 

@@ -5,7 +5,7 @@
 #include "analysis/findings/log_oom.h"
 #include "layout/site.h"
 
-enum { OOM_OBSERVED, OOM_COUNTED };
+enum { OOM_OBSERVED, OOM_COUNTED, OOM_POSSIBLE, OOM_SURVIVED };
 
 /* ---- out_of_memory: figure [0] requested, [1] free on the device, [2] reserved, [3] events ---- */
 
@@ -24,6 +24,26 @@ static void counted_find(struct finder *finder) {
     finding.from_moment = finding.to_moment = finding.at_moment;
     if (finding.figure[3] != 0)
         finder_add(finder, &finding);
+}
+
+/* Does a log show that the run went on: does a line after the event name a step, or was the message a warning before
+ * another try? A kill whose reason is not known is one of several possibilities. */
+static void judge_logged(struct finding *finding, const struct device_trace *device, uint32_t event) {
+    bool possible = false, went_on = false;
+    for (uint32_t i = 0; i < device->n_notes; i++) {
+        const struct note *note = &device->notes[i];
+        possible |= note->event == event && note->what == NOTE_POSSIBLE;
+        went_on |= (note->event == event && note->what == NOTE_RETRIED) ||
+                   (note->event > event && note->what == NOTE_STEP);
+    }
+    if (possible) {
+        finding->variant = OOM_POSSIBLE;
+        finding->confidence = CONFIDENCE_POSSIBLE;
+        finding->severity = SEVERITY_MEDIUM;
+    } else if (went_on) {
+        finding->variant = OOM_SURVIVED;
+        finding->severity = SEVERITY_LOW;
+    }
 }
 
 void finding_out_of_memory_find(struct finder *finder) {
@@ -48,6 +68,8 @@ void finding_out_of_memory_find(struct finder *finder) {
         .figure = {last->size, last->device_free, timeline_reserved_at(timeline, moment), device->n_ooms}};
     finding.bytes = timeline->live[moment];
     finding.count = timeline_alive_count(timeline, moment);
+    if (!trace_has_allocations(timeline->trace))
+        judge_logged(&finding, device, last->event);
     finder_add(finder, &finding);
 }
 
@@ -61,11 +83,17 @@ void finding_out_of_memory_title(struct telling *telling) {
         TELL(telling, "%n out-of-memory error%s, by a summary in the log", finding->figure[3]);
         return;
     }
+    if (finding->variant == OOM_POSSIBLE) {
+        tell(telling, "possibly out of memory, by the log");
+        return;
+    }
     if (finding->figure[0] == OOM_UNKNOWN) {
         tell(telling, "out of memory, by the log");
         return;
     }
-    TELL(telling, "out of memory: %b requested", finding->figure[0]);
+    TELL(telling, finding->variant == OOM_SURVIVED ? "out of memory, and the run went on: %b requested"
+                                                   : "out of memory: %b requested",
+         finding->figure[0]);
     if (finding->figure[1] == OOM_UNKNOWN)
         return;
     tell(telling, ", ");

@@ -212,9 +212,15 @@ bool levels_phases(struct spans *spans, const struct timeline *timeline, struct 
         uint32_t next = from + 1;
         while (next < device->n_notes && device->notes[next].what != NOTE_LABEL)
             next++;
-        /* The line's maximum belongs to the time before it. */
+        /* A label with figures names the time up to its line, and its maximum is of that time; a dump's name has
+         * none and names what comes after it. */
         uint32_t before = line_begin(device, note->event), begin = note->event + 1,
                  end = next < device->n_notes ? device->notes[next].event + 1 : timeline->n_moments;
+        uint64_t level;
+        if (levels_note(device, note->event, NOTE_ALLOCATED, &level)) {
+            begin = before + 1;
+            end = note->event + 2;
+        }
         end = end > begin ? end : begin + 1;
         struct span span = span_make(timeline, SPAN_ANNOTATION, begin, end, note->text);
         span.begin_known = before > 0;

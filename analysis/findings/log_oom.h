@@ -24,6 +24,7 @@ struct log_oom_facts {
     /* string: the variable that would help; 0: pieces are not the cause, or there is no such variable */
     uint32_t setting;
     uint32_t killed; /* string: the process that was killed; 0: none */
+    uint32_t most;   /* string: the process that held the most of the host's memory; 0: not printed */
     enum note_setting key;
 };
 

@@ -1,12 +1,13 @@
 #include "parser/log/log.h"
 
+#include "base/numbers.h"
 #include "base/utf8.h"
-#include "parser/log/log_lines.h"
-#include "parser/log/log_text.h"
+#include "parser/log/log_forms.h"
 
 #include <string.h>
 
-enum { LABEL_NBYTES = 80, STREAMS_MOST = 1024 };
+/* A traceback that an error does not name may begin so many lines below it. */
+enum { STREAMS_MOST = 1024, TRACEBACK_BELOW = 12, TOP_LINES = 16 };
 
 struct reader {
     struct cursor *cursor;
@@ -16,8 +17,8 @@ struct reader {
     struct log_stream *streams; /* one per rank; the one that was used last comes first */
     uint32_t n_streams;
     struct log_rows rows;
-    uint32_t killed;         /* the first line that says "Killed"; 0: none */
-    uint32_t unknown;        /* the first line about memory that has no known form; 0: none */
+    struct log_hits inside;  /* words that count only while a traceback is open */
+    uint32_t trace_until;    /* some traceback may be open before this line */
     uint32_t n_full;         /* out-of-memory errors that name a request, over all ranks */
     struct log_row last_oom; /* the last out-of-memory error of any rank */
     uint32_t last_index;     /* its index among the rows */
@@ -130,7 +131,14 @@ static struct text line_plain(struct reader *reader, struct text line) {
 
 /* ---- rows ---- */
 
-static bool row_add(struct reader *reader, const struct log_row *row) {
+/* A figure that is printed only as a maximum is shown as the level of its line; levels.h tells them apart. */
+static bool row_add(struct reader *reader, struct log_row *row) {
+    static const enum note_what pairs[][2] = {{NOTE_ALLOCATED, NOTE_MAX_ALLOCATED},
+                                              {NOTE_RESERVED, NOTE_MAX_RESERVED},
+                                              {NOTE_HOST_USED, NOTE_MAX_HOST}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (log_knows(row, pairs[i][1]))
+            log_know_first(row, pairs[i][0], row->value[pairs[i][1]]);
     if (!log_rows_add(&reader->rows, &reader->interner, row))
         return fail_memory(reader);
     reader->cursor->n_events = reader->rows.count;
@@ -163,43 +171,100 @@ static bool label_intern(struct reader *reader, struct text text, uint32_t *labe
     *label = 0;
     while (text.nbytes > 0 && strchr(": |,", text.at[text.nbytes - 1]) != NULL)
         text.nbytes--;
-    if (text.nbytes == 0 || text.nbytes > LABEL_NBYTES)
+    if (text.nbytes == 0 || text.nbytes > LOG_LABEL_NBYTES)
         return true;
     return intern_string(&reader->interner, text.at, text.nbytes, label) || fail_memory(reader);
 }
 
-/* Finds the name of a row's moment: of see_memory_usage the line before, of Megatron the text before the figures, of
- * `strata run` the dump that was written. */
-static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
-    uint32_t end = log_find(line, 0, " memory (MB)"), dump = log_find(line, 0, log_dump);
-    row->label = row->label_before ? reader->state.stream->last_label : 0;
-    if (dump != LOG_NONE) {
-        dump += (uint32_t)strlen(log_dump);
-        return label_intern(reader, text_from(line, dump), &row->label);
-    }
-    if (end == LOG_NONE)
-        return true;
-    struct text before = {line.at, end};
-    struct text label = log_message(before);
-    return label_intern(reader, label, &row->label);
+/* The rank of a line, RANK_UNKNOWN if it names none; `inner` is the line without wrappers. */
+static int32_t rank_of_line(struct text line, struct text inner) {
+    uint32_t rank = log_rank(line);
+    rank = rank == LOG_NONE && inner.at != line.at ? log_rank(inner) : rank;
+    return rank != LOG_NONE ? (int32_t)rank : RANK_UNKNOWN;
 }
 
+/* Finds the name of a row's moment: of see_memory_usage the line before in its rank, of Megatron-LM and verl the text
+ * before the figures, of `strata run` the dump that was written. */
+static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
+    const struct log_state *state = &reader->state;
+    struct text before = log_unwrapped(state->before);
+    uint32_t dump = log_find(line, 0, LOG_DUMP), end = 0;
+    if (dump != LOG_NONE)
+        return label_intern(reader, text_from(line, dump + word_length(LOG_DUMP)), &row->label);
+    if (row->label_words != NULL && (end = log_find(line, 0, row->label_words)) != LOG_NONE)
+        return label_intern(reader, log_message((struct text){line.at, end}), &row->label);
+    if (!row->label_before)
+        return true;
+    row->label = state->stream->label_line != 0 ? state->stream->label : 0;
+    state->stream->label_line = 0;
+    if (row->label != 0 || state->before_is_row || rank_of_line(state->before, before) != row->rank)
+        return true;
+    return label_intern(reader, log_message(before), &row->label);
+}
+
+/* The host's figures of a line that has a device's too. */
 static bool host_add(struct reader *reader, struct text line, const struct log_row *row) {
-    struct log_row host = {
-        .rank = RANK_UNKNOWN, .line = row->line, .time_us = row->time_us, .has_time = row->has_time};
-    return !log_line_host(line, &host) || row_add(reader, &host);
+    struct log_row host = {.rank = RANK_UNKNOWN,
+                           .line = row->line,
+                           .time_us = row->time_us,
+                           .has_time = row->has_time,
+                           .gpu = LOG_HOST};
+    uint32_t form = log_form_of(&reader->state.hits, FORM_HOST, 0);
+    return form == LOG_NONE || row->gpu == LOG_HOST ||
+           log_figures_read(text_from(line, log_find(line, 0, log_forms[form].needs[0])), log_forms[form].figures,
+                            &host) == 0 ||
+           row_add(reader, &host);
+}
+
+/* ---- kills ---- */
+
+/* Adds the row of a kill. One that names the process takes the place of one that does not; a signal's is kept until
+ * a line says that memory was the reason, and gives it its name. */
+static bool kill_add(struct reader *reader, struct log_row *row) {
+    struct log_state *state = &reader->state;
+    struct log_row *last = row->possible ? &state->signal_row : &state->kill_row;
+    bool named = log_knows(row, NOTE_HOST_USED) || log_has(word_text(row->killed), "pid ");
+    if (!row->possible && state->kill != 0 && named && state->kill_row.known == 0)
+        reader->rows.entry[state->kill - 1].dropped = true;
+    if (!row->possible && state->signal != 0) {
+        if (!named && state->kill == 0)
+            log_name_set(row->killed, word_text(state->signal_row.killed));
+        reader->rows.entry[state->signal - 1].dropped = true;
+        state->signal = 0;
+    }
+    *last = *row;
+    if (!row_add(reader, row))
+        return false;
+    *(row->possible ? &state->signal : &state->kill) = reader->rows.count;
+    if (log_knows(row, NOTE_PROCESS_USED)) /* Ray's table of processes may follow */
+        state->top_until = state->open_until = row->line + TOP_LINES;
+    return true;
+}
+
+/* A row of Ray's table: the kill's row gets the process that holds the most. */
+static bool top_read(struct reader *reader, struct text line, uint32_t number, bool *taken) {
+    struct log_state *state = &reader->state;
+    struct log_row row = state->kill_row;
+    *taken = state->top_until > number && state->kill != 0 && log_top_line(line, &row);
+    if (!*taken || (log_knows(&state->kill_row, NOTE_HOST_MOST) &&
+                    state->kill_row.value[NOTE_HOST_MOST] >= row.value[NOTE_HOST_MOST]))
+        return true;
+    state->kill_row = row;
+    return log_rows_put(&reader->rows, &reader->interner, state->kill - 1, &row) || fail_memory(reader);
 }
 
 /* ---- out of memory ---- */
 
 /* Does the row repeat the error before it in its rank? A chain of exceptions repeats it at its end; a logger repeats it
- * without the traceback or the exception's name, after or before the original. */
+ * without the traceback or the exception's name, after or before the original, or twice in the same second. */
 static bool oom_is_repeated(const struct log_row *row, const struct log_row *before, bool chained,
                             uint32_t stack) {
     bool logged = log_knows(row, NOTE_DEVICE_FREE) && stack == 0 &&
                   (before->stack != 0 || (before->is_raised && !row->is_raised));
     bool announced = before->stack == 0 && !before->is_raised && row->is_raised && stack != 0;
-    return before->is_oom && (chained || logged || announced) && log_oom_same(before, row);
+    bool at_once = log_knows(row, NOTE_DEVICE_FREE) && row->has_time && before->has_time &&
+                   distance_of((uint64_t)row->time_us, (uint64_t)before->time_us) < 1000000;
+    return before->is_oom && (chained || logged || announced || at_once) && log_oom_same(before, row);
 }
 
 /* Does torchrun repeat the error? It prints the traceback and the error again, with the rank before each line. */
@@ -211,7 +276,7 @@ static bool oom_is_launched(const struct log_row *row, const struct log_row *las
 static bool oom_begin(struct reader *reader, const struct log_row *before) {
     struct log_stream *stream = reader->state.stream;
     struct log_row *row = &stream->oom.row;
-    uint32_t stack, n_full = stream->oom.n_full;
+    uint32_t stack;
     bool chained = stream->traceback.chained;
     if (!log_traceback_end(&stream->traceback, &reader->interner, &stack))
         return fail_memory(reader);
@@ -230,20 +295,20 @@ static bool oom_begin(struct reader *reader, const struct log_row *before) {
     if (launched)
         return true;
     reader->n_full += log_knows(row, NOTE_ASKED);
-    stream->oom.n_full = n_full;
     reader->last_oom = *row;
     reader->last_index = stream->oom.index;
     return row_add(reader, row);
 }
 
-/* ComfyUI prints the error, then its traceback: an error without a site takes the site of the traceback below it.
- * So does one whose site is a library's, if a chain of exceptions follows. */
+/* VS Code and some loggers print the error, then its traceback: an error without a site takes the site of the
+ * traceback below it. So does one whose site is a library's, if a chain of exceptions follows. */
 static bool traceback_below(struct reader *reader) {
     struct log_stream *stream = reader->state.stream;
     uint32_t stack;
     bool chained = stream->traceback.chained;
     if ((stream->oom.row.stack != 0 && (stream->oom.row.is_own || !chained)) ||
-        stream->traceback.count == 0 || stream->oom.index >= reader->rows.count)
+        stream->traceback.count == 0 || stream->oom.index >= reader->rows.count ||
+        stream->traceback.first_line - stream->oom.row.line > TRACEBACK_BELOW + (chained ? TRACEBACK_GAP : 0))
         return true;
     if (!log_traceback_end(&stream->traceback, &reader->interner, &stack))
         return fail_memory(reader);
@@ -260,7 +325,7 @@ static bool oom_read(struct reader *reader, struct text line, const struct log_r
     struct log_oom *oom = &reader->state.stream->oom;
     struct log_row before = oom->row;
     uint32_t n_full = oom->n_full;
-    enum log_oom_seen seen = log_oom_line(oom, line, fresh);
+    enum log_oom_seen seen = log_oom_line(&reader->state.hits, oom, line, fresh);
     *taken = seen != LOG_OOM_NOTHING;
     if (seen == LOG_OOM_BEGINS)
         return oom_begin(reader, &before);
@@ -272,78 +337,83 @@ static bool oom_read(struct reader *reader, struct text line, const struct log_r
     return log_rows_put(&reader->rows, &reader->interner, oom->index, &oom->row) || fail_memory(reader);
 }
 
-/* A bare "out of memory" does not count as a request of its own if another line names one. */
-static void bare_ooms_drop(struct reader *reader) {
+/* A bare "out of memory" does not count as a request of its own if another line names one, nor a signal as lack of
+ * the host's memory if the device's ran out. */
+static void rows_drop(struct reader *reader) {
     for (uint32_t i = 0; i < reader->rows.count; i++) {
         struct log_entry *entry = &reader->rows.entry[i];
-        entry->dropped = entry->is_oom && entry->rank == RANK_UNKNOWN && entry->gpu != LOG_HOST &&
-                         reader->n_full != 0 && (entry->known >> NOTE_ASKED & 1) == 0;
+        bool bare = entry->is_oom && !log_entry_knows(entry, NOTE_ASKED) && reader->n_full != 0;
+        entry->dropped |= bare && (entry->possible || (entry->rank == RANK_UNKNOWN && entry->gpu != LOG_HOST));
     }
+    reader->rows.expandable = reader->state.expandable;
 }
 
 /* ---- a line ---- */
 
+/* Reads a level, or a kill. */
 static bool form_read(struct reader *reader, struct text line, struct log_row *row, bool *seen) {
-    const struct log_row fresh = *row;
-    uint32_t n_before = reader->rows.count;
-    enum log_seen form = log_line(&reader->state, line, row);
-    if (form == LOG_ROW && (!row_label(reader, line, row) || !row_add(reader, row)))
+    struct log_row fresh = *row;
+    enum log_seen form = log_kill_line(&reader->state, line, row);
+    if (form == LOG_ROW && !kill_add(reader, row))
         return false;
-    if (!host_add(reader, line, &fresh))
-        return false;
-    *seen = form != LOG_NOTHING || reader->rows.count != n_before;
-    if (form == LOG_ROW)
-        reader->state.stream->last_label = 0;
-    reader->state.stream->about_before = form != LOG_NOTHING;
+    if (form == LOG_NOTHING) {
+        *row = fresh;
+        form = log_level_line(&reader->state, line, row);
+        if (form == LOG_ROW && (!row_label(reader, line, row) || !row_add(reader, row) || !host_add(reader, line, row)))
+            return false;
+    }
+    *seen = form != LOG_NOTHING;
     return true;
 }
 
-/* "Killed", "zsh: killed     python train.py", "run.sh: line 3: 1234 Killed    python train.py" */
-static bool says_killed(struct text line) {
-    static const char *const words[] = {"zsh: killed", "SIGKILL",         "signal: Killed",
-                                        "Killed: 9",   "exit code 137",   "exit code (137)",
-                                        "  killed  ",  "return code = -9"};
-    struct text message = log_message(line);
-    return text_is(message, "Killed") || text_begins(message, "killed  ") || text_ends(message, "]Killed") ||
-           text_ends(message, "/it] Killed") ||
-           ((text_contains(message, ": line ") || text_begins(message, "+ ")) &&
-            text_contains(message, " Killed  ")) ||
-           text_contains_any(message, words, sizeof words / sizeof *words);
+/* Does the line print or set expandable_segments:True, rather than advise it? */
+static bool sets_expandable(const struct reader *reader, struct text line) {
+    return log_form_of(&reader->state.hits, FORM_SETTING, 0) != LOG_NONE &&
+           reader->state.stream->oom.lines_left == 0 && !log_has(line, "try setting") &&
+           !log_has(line, "fragmentation");
 }
 
-static bool says_memory(struct text line) {
-    static const char *const words[] = {"memory",      "Memory", "VRAM",     "vram",
-                                        "buffer size", "OOM",    "allocated"};
-    return text_contains_any(line, words, sizeof words / sizeof *words);
-}
-
-static bool line_read(struct reader *reader, struct text line) {
-    struct log_row row = {.line = reader->line, .rank = RANK_UNKNOWN, .gpu = LOG_NO_DEVICE};
+/* Reads a line that has words of a form, or belongs to an open message. `*taken`: it is understood. */
+static bool line_read(struct reader *reader, struct text line, bool *taken) {
+    struct log_state *state = &reader->state;
+    struct log_row row = {.line = reader->line, .gpu = LOG_NO_DEVICE};
     struct text inner = log_unwrapped(line);
-    uint32_t rank = log_rank(line);
-    bool taken = false;
-    rank = rank == LOG_NONE && inner.at != line.at ? log_rank(inner) : rank;
-    row.rank = rank != LOG_NONE ? (int32_t)rank : RANK_UNKNOWN;
+    row.rank = rank_of_line(line, inner);
     row.has_time = log_time(line, &row.time_us);
     line = inner;
     struct log_stream *stream = stream_of(reader, row.rank);
     if (stream == NULL)
         return fail_memory(reader);
-    reader->state.stream = stream;
-    if (stream->open == LOG_IDLE && !oom_read(reader, line, &row, &taken))
+    state->stream = stream;
+    *taken = false;
+    state->expandable |= sets_expandable(reader, line);
+    if (!top_read(reader, line, reader->line, taken) || (!*taken && !oom_read(reader, line, &row, taken)))
         return false;
-    if (!taken && !form_read(reader, line, &row, &taken))
-        return false;
-    reader->n_understood += taken;
-    if (taken)
-        return true;
-    reader->killed = reader->killed == 0 && says_killed(line) ? reader->line : reader->killed;
-    reader->unknown = reader->unknown == 0 && says_memory(line) ? reader->line : reader->unknown;
-    if (!log_traceback_line(&stream->traceback, &reader->interner, line, &taken))
+    if (stream->oom.lines_left != 0 && state->open_until < reader->line + 2)
+        state->open_until = reader->line + 2;
+    if (*taken || !form_read(reader, line, &row, taken) || *taken)
+        return reader->cursor->error->code == READ_OK;
+    uint32_t gap = TRACEBACK_GAP * (reader->n_streams < 64 ? reader->n_streams : 64);
+    if (!log_traceback_line(&stream->traceback, &reader->interner, line, reader->line, gap, taken))
         return fail_memory(reader);
-    struct text message = log_message(line);
-    stream->about_before = message.nbytes <= LABEL_NBYTES && log_is_about_memory(message);
-    return taken || label_intern(reader, message, &stream->last_label);
+    if (stream->traceback.count + stream->traceback.n_open + stream->traceback.innermost_first != 0)
+        reader->trace_until = reader->line + gap;
+    if (!log_has(line, "see_memory_usage]"))
+        return true;
+    stream->label_line = reader->line;
+    return label_intern(reader, log_message(line), &stream->label);
+}
+
+/* Have the words of a line a meaning where it stands? */
+static bool is_of_interest(struct reader *reader, struct text line) {
+    struct log_state *state = &reader->state;
+    bool any = log_words_find(state->words, line, &state->hits), sure = false;
+    for (unsigned i = 0; any && i < sizeof state->hits.bits / sizeof *state->hits.bits; i++)
+        sure |= (state->hits.bits[i] & ~reader->inside.bits[i]) != 0;
+    if (!any)
+        memset(&state->hits, 0, sizeof state->hits);
+    return sure || (any && reader->line < reader->trace_until) || reader->line < state->open_until ||
+           (state->n_columns != 0 && memchr(line.at, ',', line.nbytes) != NULL);
 }
 
 /* Where the first of several messages in a line ends; LOG_NONE: there is only one. Ranks that print at once lose the
@@ -366,29 +436,44 @@ static bool is_json_tail(struct text line) {
     return line.nbytes == 0 || text_begins(line, "\",") || text_begins(line, "\"}");
 }
 
-static bool messages_read(struct reader *reader, struct text line) {
-    uint64_t n_before = reader->n_understood;
-    bool done = true;
-    for (uint32_t end; done && (end = message_end(line)) != LOG_NONE;) {
-        done = line_read(reader, (struct text){line.at, end});
-        end += line.at[end] == '\n';
-        line = text_from(line, end);
-        if (line.at[-1] == '\n' && is_json_tail(line))
-            line.nbytes = 0;
+/* Reads a line's messages, each by its own words. */
+static bool messages_read(struct reader *reader, struct text line, bool *any) {
+    bool done = true, taken = false;
+    for (uint32_t end; done && line.nbytes != 0; line = text_from(line, end)) {
+        end = message_end(line);
+        struct text message = {line.at, end != LOG_NONE ? end : line.nbytes};
+        bool whole = message.nbytes == line.nbytes;
+        if (whole || log_words_find(reader->state.words, message, &reader->state.hits))
+            done = line_read(reader, message, &taken);
+        *any |= taken;
+        end = message.nbytes + (!whole && line.at[message.nbytes] == '\n');
+        if (!whole && line.at[end - 1] == '\n' && is_json_tail(text_from(line, end)))
+            return done;
+        if (!whole)
+            (void)is_of_interest(reader, text_from(line, end));
     }
-    if (!done || (line.nbytes != 0 && !line_read(reader, line)))
-        return false;
-    reader->n_understood = reader->n_understood > n_before ? n_before + 1 : n_before;
-    return true;
+    return done;
+}
+
+/* Keeps the line before for forms that need it: a label, a device's number. */
+static void before_keep(struct log_state *state, struct text line, bool taken) {
+    state->before = (struct text){state->before_bytes, line.nbytes < LOG_BEFORE_NBYTES ? line.nbytes : LOG_BEFORE_NBYTES};
+    memcpy(state->before_bytes, line.at, state->before.nbytes);
+    state->before_is_row = taken;
 }
 
 static bool lines_read(struct reader *reader) {
     struct text line;
     while (line_take(reader, &line)) {
         uint32_t nbytes = line.nbytes;
+        bool taken = false;
         reader->n_lines += nbytes != 0;
-        if (nbytes != 0 && !messages_read(reader, line_plain(reader, line)))
-            return false;
+        if (nbytes != 0) {
+            if (is_of_interest(reader, line) && !messages_read(reader, line_plain(reader, line), &taken))
+                return false;
+            before_keep(&reader->state, line, taken);
+            reader->n_understood += taken;
+        }
         line_pass(reader, nbytes);
     }
     for (struct log_stream *stream = reader->streams; stream != NULL; stream = stream->next) {
@@ -396,11 +481,10 @@ static bool lines_read(struct reader *reader) {
         reader->state.stream = stream;
         if (stream->oom.row.is_oom && !traceback_below(reader)) /* a traceback that ends without the error */
             return false;
-        for (unsigned i = 0; i < 2; i++) /* a summary, and the processes' use */
-            if (log_line_end(stream, &row) && !row_add(reader, &row))
-                return false;
+        if (log_summary_end(stream, &row) && !row_add(reader, &row))
+            return false;
     }
-    bare_ooms_drop(reader);
+    rows_drop(reader);
     return reader->cursor->error->code == READ_OK;
 }
 
@@ -421,29 +505,15 @@ static bool log_diagnose(struct reader *reader) {
         return fail_memory(reader);
     return count_diagnose(reader, "log_lines", reader->n_lines, reader->n_understood, unread) &&
            count_diagnose(reader, "log_long_lines", reader->n_long, LOG_LINE_NBYTES, 0) &&
-           count_diagnose(reader, "log_inferred", state->n_inferred, 0, 0) &&
-           count_diagnose(reader, "log_operators", state->n_operators, state->most_nbytes, 0) &&
-           count_diagnose(reader, "log_killed", state->killed ? 0 : reader->killed, 0, 0) &&
-           count_diagnose(reader, "log_changes", state->n_changes, 0, 0) &&
-           (!state->csv_guessed || trace_diagnose(trace, "log_csv_guessed", ORDINAL_NONE, NULL) ||
-            fail_memory(reader));
+           count_diagnose(reader, "log_changes", state->n_changes, 0, 0);
 }
 
 static bool log_finish(struct reader *reader) {
-    if (reader->rows.count == 0 && reader->killed != 0)
-        return cursor_fail(
-            reader->cursor, READ_NO_DATA, 0,
-            "the log says \"Killed\" and nothing about memory: by whom and why is not known; run it with "
-            "\"strata run -- COMMAND\", which watches the host's memory");
-    if (reader->rows.count == 0 && reader->unknown != 0)
-        return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
-                           "this is not a memory snapshot, but a log of no known form: line %u is about "
-                           "memory, and no line has a figure that is known",
-                           reader->unknown);
     if (reader->rows.count == 0)
         return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
-                           "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or "
-                           "gzip, zstd or xz, nor a log with lines about memory");
+                           "this is not a memory snapshot, nor a log with figures that are known: those of PyTorch's "
+                           "memory errors and memory_summary(), of trainers, vLLM, SGLang, kills and nvidia-smi "
+                           "(docs/inputs.md). Run it with \"strata run -- COMMAND\", or record a snapshot");
     if (!log_diagnose(reader))
         return false;
     switch (log_build(&reader->interner, &reader->rows)) {
@@ -455,17 +525,31 @@ static bool log_finish(struct reader *reader) {
     }
 }
 
+/* Makes the automaton of all forms' words. */
+static bool words_make(struct reader *reader) {
+    const char *word[LOG_WORDS_MOST] = {NULL};
+    for (uint32_t i = 0; i < 2 * log_n_forms; i++) {
+        word[i] = log_forms[i / 2].needs[i % 2];
+        if (word[i] != NULL && (log_forms[i / 2].flags & FLAG_INSIDE) != 0)
+            reader->inside.bits[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    reader->state.words = log_words_make(&reader->trace->arena, word, 2 * log_n_forms);
+    return reader->state.words != NULL;
+}
+
 bool log_read(struct cursor *cursor, struct trace *trace) {
     struct reader *reader = arena_alloc(&trace->arena, sizeof *reader);
     if (reader == NULL)
         return cursor_fail_memory(cursor, 0);
     *reader = (struct reader){.cursor = cursor, .trace = trace, .line = 1};
     trace->kind = TRACE_LOG;
+    if (!words_make(reader))
+        return fail_memory(reader);
     interner_init(&reader->interner, trace);
     bool done = lines_read(reader) && log_finish(reader) &&
                 (interner_finish(&reader->interner) || fail_memory(reader));
-    ARENA_DROP(&trace->arena, reader->rows.value);
-    ARENA_DROP(&trace->arena, reader->rows.entry);
+    ARENA_DROP(&trace->arena, reader->rows.value, reader->rows.entry);
+    log_words_drop(reader->state.words, &trace->arena);
     interner_release(&reader->interner);
     return done;
 }

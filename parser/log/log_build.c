@@ -36,6 +36,7 @@ struct builder {
     struct recorder recorder;
     const struct log_entry *entry; /* the row being applied */
     uint64_t value[NOTE_KINDS];    /* its figures; 0: unknown */
+    bool expandable;               /* log_rows */
     enum note_what shown;          /* the figure that the bands show */
     uint32_t stack;
     uint64_t level, reserved; /* now */
@@ -135,10 +136,14 @@ static bool notes_add(struct builder *builder) {
     bool done = note_add(builder, NOTE_LINE, 0, builder->entry->line) &&
                 text_note_add(builder, NOTE_LABEL, builder->entry->label, 0) &&
                 text_note_add(builder, NOTE_BACKEND, builder->entry->backend, 0) &&
-                text_note_add(builder, NOTE_SETTING, builder->entry->setting, builder->value[NOTE_SETTING]) &&
-                text_note_add(builder, NOTE_KILLED, builder->entry->killed, 0);
+                text_note_add(builder, NOTE_SETTING, builder->entry->setting,
+                              builder->expandable ? SETTING_IS_ON : builder->value[NOTE_SETTING]) &&
+                text_note_add(builder, NOTE_KILLED, builder->entry->killed, 0) &&
+                text_note_add(builder, NOTE_HOST_MOST, builder->entry->most, builder->value[NOTE_HOST_MOST]) &&
+                (!builder->entry->retried || note_add(builder, NOTE_RETRIED, 0, 1)) &&
+                (!builder->entry->possible || note_add(builder, NOTE_POSSIBLE, 0, 1));
     for (unsigned what = 0; what < NOTE_KINDS && done; what++)
-        done = !knows(builder, (enum note_what)what) || what == NOTE_SETTING ||
+        done = !knows(builder, (enum note_what)what) || what == NOTE_SETTING || what == NOTE_HOST_MOST ||
                note_add(builder, (enum note_what)what, 0, builder->value[what]);
     return done;
 }
@@ -205,13 +210,15 @@ static uint64_t figure_or_unknown(const struct builder *builder, enum note_what 
 
 static bool row_apply(struct builder *builder) {
     struct event event = {.action = ACTION_IGNORED};
+    bool doubtful = knows(builder, NOTE_DEVICE_TOTAL) &&
+                    builder->value[NOTE_DEVICE_FREE] > builder->value[NOTE_DEVICE_TOTAL];
     if (!spike_add(builder))
         return false;
     if (builder->entry->is_oom)
         event = (struct event){.action = ACTION_OOM,
                                .stack = builder->entry->stack,
                                .size = figure_or_unknown(builder, NOTE_ASKED),
-                               .address = figure_or_unknown(builder, NOTE_DEVICE_FREE)};
+                               .address = doubtful ? OOM_UNKNOWN : figure_or_unknown(builder, NOTE_DEVICE_FREE)};
     builder->last_max =
         knows(builder, NOTE_MAX_ALLOCATED) ? builder->value[NOTE_MAX_ALLOCATED] : builder->last_max;
     if (!event_begin(builder, event) || !notes_add(builder))
@@ -244,7 +251,10 @@ static bool device_build(struct interner *interner, const struct log_rows *rows,
                          uint32_t n, int32_t ordinal, struct device_trace *device) {
     uint32_t quantity = quantity_of(rows, order, n), shown = quantity % N_QUANTITIES;
     struct builder builder = {
-        .interner = interner, .shown = quantities[shown].what, .plans = quantity == N_QUANTITIES};
+        .interner = interner,
+        .expandable = rows->expandable,
+        .shown = quantities[shown].what,
+        .plans = quantity == N_QUANTITIES};
     bool has_reserved = false, done = recorder_init(&builder.recorder, interner, ordinal) &&
                                       stack_make(&builder, quantities[shown].name);
     for (uint32_t i = 0; i < n && done; i++) {

@@ -28,10 +28,15 @@ static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t 
     return length != 0 && bare != 0 && decimal.whole < 100000000 && decimal_times(&decimal, bare, nbytes);
 }
 
-bool log_pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
+/* The first or second figure of "(18.40/79.15 GiB", "(18.40 GiB/79.15 GiB", "(0.9, 71.27 GiB", "xpu:0 (18.40/79.15
+ * GiB". */
+static bool pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
+    static const char *const devices[] = {"cuda", "xpu", "npu", "hpu", "rocm", "musa"};
     struct decimal one, other;
-    uint32_t device = log_find(line, at, "cuda:") == at ? log_find(line, at, "(") : LOG_NONE;
-    at = device != LOG_NONE ? device : at;
+    uint32_t colon = log_find(line, at, ":"), open = log_find(line, at, "(");
+    if (colon < open && open <= colon + 7 &&
+        text_is_any((struct text){line.at + at, colon - at}, devices, sizeof devices / sizeof *devices))
+        at = open;
     at += at < line.nbytes && line.at[at] == '(';
     uint32_t begin = at, stroke = at + number_read(line, at, &one), next = stroke;
     uint64_t own = stroke != at ? log_unit(line, stroke, &next) : 0;
@@ -42,8 +47,9 @@ bool log_pair_size(struct text line, uint32_t at, bool second, uint64_t unit, ui
         return false;
     uint64_t named = log_unit(line, end, &next);
     unit = named != 0 ? named : unit;
-    return unit != 0 && one.whole < 100000000 && other.whole < 100000000 &&
-           decimal_times(second ? &other : &one, second || own == 0 ? unit : own, nbytes);
+    return unit != 0 && one.whole < UINT64_C(1) << 46 && other.whole < UINT64_C(1) << 46 &&
+           decimal_times(second ? &other : &one, second || own == 0 ? unit : own, nbytes) &&
+           *nbytes <= UINT64_C(1) << 46;
 }
 
 static uint32_t word_begin(struct text line, uint32_t at, bool blanks) {
@@ -62,42 +68,43 @@ static bool count_before(struct text line, uint32_t at, uint64_t *count) {
     return false;
 }
 
-bool log_size_in(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes) {
-    uint32_t end = word_begin(line, at, true), begin = word_begin(line, end, false);
-    return log_size_before(line, at, nbytes) || (unit != 0 && log_size(line, begin, unit, nbytes) == end);
-}
-
-/* "5123456maxresident": the digits that end at `at`, times `unit`. */
-static bool number_before(struct text line, uint32_t at, uint64_t unit, uint64_t *number) {
-    return log_size((struct text){line.at, at}, log_digits_begin(line, at, false), unit, number) == at;
+/* "1,234,567" */
+static bool count_behind(struct text line, uint32_t at, uint64_t *count) {
+    uint64_t nbytes;
+    return log_size(line, at, 1, &nbytes) != LOG_NONE && (*count = nbytes, true);
 }
 
 /* Reads the figure whose words lie from `at` to `end`. */
 static bool figure_read(struct text line, uint32_t at, uint32_t end, const struct log_figure *figure,
                         uint64_t *number) {
     uint32_t behind = log_skip(line, end);
-    if (figure->place == WHOLE && at != 0 && strchr(" |\t]:,", line.at[at - 1]) == NULL)
+    if ((figure->place == WHOLE || figure->place == ADDED) && at != 0 &&
+        strchr(" |\t]:,", line.at[at - 1]) == NULL)
         return false;
     switch (figure->place) {
     case WHOLE:
+    case ADDED:
     case BEHIND:
         return (figure->what == NOTE_ASKED ? log_size_asked : log_size)(line, behind, figure->unit, number) !=
                LOG_NONE;
+    case ON_TOP:
     case BEFORE: return log_size_before(line, at, number);
     case CELL: return log_size(line, cell_skip(line, end), figure->unit, number) != LOG_NONE;
-    case DECIMAL: return decimal_size(line, behind, figure->unit, number);
+    case DECIMAL: return decimal_size(line, cell_skip(line, end), figure->unit, number);
     case USED_OF:
-    case TOTAL_OF: return log_pair_size(line, behind, figure->place == TOTAL_OF, figure->unit, number);
+    case TOTAL_OF: return pair_size(line, behind, figure->place == TOTAL_OF, figure->unit, number);
     case PAGES: return log_size(line, cell_skip(line, end), 1, number) != LOG_NONE && *number % 512 == 0;
-    case NUMBER_BEFORE: return number_before(line, at, figure->unit, number);
-    case COUNTED: return log_count(line, behind, number) != LOG_NONE;
+    case NUMBER_BEFORE:
+        return log_size((struct text){line.at, at}, log_digits_begin(line, at), figure->unit, number) == at;
+    case COUNTED: return count_behind(line, cell_skip(line, end), number);
     case COUNT_BEFORE: return count_before(line, at, number);
     }
     return false;
 }
 
-bool log_figure_find(struct text line, const struct log_figure *figure, uint64_t *number) {
-    uint32_t length = (uint32_t)strlen(figure->words);
+/* Reads the figure at the first occurrence of its words that has one. */
+static bool figure_find(struct text line, const struct log_figure *figure, uint64_t *number) {
+    uint32_t length = word_length(figure->words);
     for (uint32_t at = log_find(line, 0, figure->words); at != LOG_NONE;
          at = log_find(line, at + 1, figure->words))
         if (figure_read(line, at, at + length, figure, number))
@@ -107,32 +114,32 @@ bool log_figure_find(struct text line, const struct log_figure *figure, uint64_t
 
 unsigned log_figures_read(struct text line, const struct log_figure *figures, struct log_row *row) {
     unsigned n = 0;
-    uint64_t number;
-    for (const struct log_figure *figure = figures; figure->words != NULL; figure++)
-        if (!log_knows(row, figure->what) && log_figure_find(line, figure, &number)) {
-            log_know(row, figure->what, number);
-            n++;
-        }
+    uint64_t number, before = 0;
+    for (const struct log_figure *figure = figures; figure->words != NULL; figure++) {
+        bool known = log_knows(row, figure->what) && figure->place != ADDED;
+        if (known || !figure_find(line, figure, &number))
+            continue;
+        number += figure->place == ON_TOP ? before : 0;
+        number += figure->place == ADDED && log_knows(row, figure->what) ? row->value[figure->what] : 0;
+        log_know(row, figure->what, number);
+        before = number;
+        n++;
+    }
     return n;
 }
 
-uint32_t log_behind(struct text line, uint32_t from, const char *words) {
-    uint32_t at = from != LOG_NONE ? log_find(line, from, words) : LOG_NONE;
-    return at != LOG_NONE ? log_skip(line, at + (uint32_t)strlen(words)) : LOG_NONE;
+uint32_t log_behind(struct text line, const char *words) {
+    uint32_t at = log_find(line, 0, words);
+    return at != LOG_NONE ? log_skip(line, at + word_length(words)) : LOG_NONE;
 }
 
 bool log_count_behind(struct text line, const char *word, uint64_t *count) {
-    uint32_t at = log_behind(line, 0, word);
+    uint32_t at = log_behind(line, word);
     return at != LOG_NONE && log_count(line, at, count) != LOG_NONE;
 }
 
-bool log_signed_size(struct text line, uint32_t at, uint64_t unit, uint64_t *nbytes, bool *negative) {
-    *negative = at != LOG_NONE && at < line.nbytes && line.at[at] == '-';
-    return at != LOG_NONE && log_size(line, at + *negative, unit, nbytes) != LOG_NONE;
-}
-
-uint32_t log_digits_begin(struct text line, uint32_t end, bool points) {
-    while (end > 0 && (is_digit(line.at[end - 1]) || (points && line.at[end - 1] == '.')))
+uint32_t log_digits_begin(struct text line, uint32_t end) {
+    while (end > 0 && (is_digit(line.at[end - 1]) || line.at[end - 1] == '.'))
         end--;
     return end;
 }
@@ -142,17 +149,11 @@ void log_gpu_set(struct log_row *row, uint64_t number) {
         row->gpu = (int32_t)number;
 }
 
-uint32_t log_gpu_find(struct text line, struct log_row *row) {
-    static const char *const words[] = {"GPU ", "GPU:", "GPU", "cuda:", "Device "};
+void log_gpu_find(struct text line, const char *const *words, uint32_t n_words, struct log_row *row) {
     uint64_t number;
-    uint32_t next = LOG_NONE;
-    for (size_t i = 0; i < sizeof words / sizeof *words && next == LOG_NONE; i++) {
-        uint32_t at = log_find(line, 0, words[i]);
-        next = at == LOG_NONE ? at : log_count(line, at + (uint32_t)strlen(words[i]), &number);
-    }
-    if (next != LOG_NONE)
-        log_gpu_set(row, number);
-    return next;
+    for (uint32_t i = 0; i < n_words && row->gpu == LOG_NO_DEVICE; i++)
+        if (log_count_behind(line, words[i], &number))
+            log_gpu_set(row, number);
 }
 
 void log_step_find(struct text line, struct log_row *row) {
@@ -167,16 +168,8 @@ void log_step_find(struct text line, struct log_row *row) {
 
 void log_name_set(char name[LOG_NAME_NBYTES], struct text text) {
     uint32_t length = text.nbytes < LOG_NAME_NBYTES ? text.nbytes : LOG_NAME_NBYTES - 1;
+    while (length > 0 && length < text.nbytes && (text.at[length] & 0xc0) == 0x80)
+        length--; /* not inside of a character */
     memset(name, 0, LOG_NAME_NBYTES);
     memcpy(name, text.at, length);
-}
-
-void log_maxima_show(struct log_row *row) {
-    static const enum note_what pairs[][2] = {{NOTE_ALLOCATED, NOTE_MAX_ALLOCATED},
-                                              {NOTE_RESERVED, NOTE_MAX_RESERVED},
-                                              {NOTE_DEVICE_USED, NOTE_MAX_DEVICE},
-                                              {NOTE_HOST_USED, NOTE_MAX_HOST}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (log_knows(row, pairs[i][1]))
-            log_know_first(row, pairs[i][0], row->value[pairs[i][1]]);
 }

@@ -31,11 +31,13 @@ bool log_rows_put(struct log_rows *rows, struct interner *interner, uint32_t ind
                               .gpu = row->gpu,
                               .has_time = row->has_time,
                               .is_oom = row->is_oom,
-                              .max_is_reset = row->max_is_reset};
+                              .max_is_reset = row->max_is_reset,
+                              .retried = row->retried,
+                              .possible = row->possible};
     if (!values_add(rows, &interner->trace->arena, row) ||
         !name_intern(interner, row->backend, &entry.backend) ||
         !name_intern(interner, row->setting, &entry.setting) ||
-        !name_intern(interner, row->killed, &entry.killed))
+        !name_intern(interner, row->killed, &entry.killed) || !name_intern(interner, row->most, &entry.most))
         return false;
     rows->entry[index] = entry;
     return true;

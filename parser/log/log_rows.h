@@ -5,7 +5,7 @@
 
 #include "trace/trace.h"
 
-enum { LOG_NO_DEVICE = -2, LOG_HOST = -1, LOG_NAME_NBYTES = 40 };
+enum { LOG_NO_DEVICE = -2, LOG_HOST = -1, LOG_NAME_NBYTES = 160 };
 
 /* The contents of a line: its figures by enum note_what. */
 struct log_row {
@@ -20,10 +20,12 @@ struct log_row {
     bool has_time, is_oom;
     bool max_is_reset; /* its maxima are since the line before, not since the beginning */
     bool label_before; /* the line before is its label */
-    bool inferred;     /* by the words alone, of no form that is known */
+    const char *label_words; /* the text before these words is its label; NULL: none */
+    bool retried;      /* the allocator tries again after the message */
+    bool possible;     /* of a kill: lack of memory is one of the possible reasons */
     bool is_raised;    /* an error with the name of its exception before it, as it ends a traceback */
     bool is_own;       /* its stack ends at a line of the user's own code */
-    char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES]; /* "": none */
+    char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES], most[LOG_NAME_NBYTES]; /* "": none */
 };
 
 _Static_assert(NOTE_KINDS <= 64, "a bit of log_row.known for each kind");
@@ -33,16 +35,17 @@ struct log_entry {
     uint64_t known;
     int64_t time_us;
     uint32_t first, line, label, stack;
-    uint32_t backend, setting, killed; /* strings */
+    uint32_t backend, setting, killed, most; /* strings */
     int32_t rank, gpu;
-    bool has_time, is_oom, max_is_reset;
-    bool dropped; /* it does not count (bare_ooms_drop) */
+    bool has_time, is_oom, max_is_reset, retried, possible;
+    bool dropped; /* it does not count (rows_drop) */
 };
 
 struct log_rows {
     struct log_entry *entry;
     uint64_t *value;
     uint32_t count, capacity, n_values, value_capacity;
+    bool expandable; /* a line says that expandable_segments:True is set */
 };
 
 struct interner;

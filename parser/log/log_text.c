@@ -253,7 +253,7 @@ static uint32_t rank_of_label(struct text text) {
 
 /* "[2025-11-10 19:59:09 TP1]" of SGLang, "(Worker_TP0 pid=9)" of vLLM; not if other kinds of ranks are beside it. */
 static uint32_t rank_of_server(struct text text) {
-    struct text head = {text.at, text.nbytes < 64 ? text.nbytes : 64};
+    struct text head = {text.at, text.nbytes < 96 ? text.nbytes : 96};
     uint64_t rank;
     uint32_t at = log_find(head, 0, "TP");
     if (at == LOG_NONE || at == 0 || (text.at[at - 1] != ' ' && text.at[at - 1] != '_') ||

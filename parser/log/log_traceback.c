@@ -30,7 +30,6 @@ static bool frame_add(struct log_traceback *traceback, struct interner *interner
         frame_drop(traceback);
     traceback->own[traceback->count] = file_is_own(file);
     traceback->frame[traceback->count++] = id;
-    traceback->gap = 0;
     return true;
 }
 
@@ -147,30 +146,50 @@ static bool ends_traceback(struct text line) {
 }
 
 static void traceback_drop(struct log_traceback *traceback) {
-    *traceback = (struct log_traceback){
-        .chained = traceback->chained, .shared = traceback->shared, .n_shared = traceback->n_shared};
+    *traceback = (struct log_traceback){.chained = traceback->chained,
+                                        .last_line = traceback->last_line,
+                                        .shared = traceback->shared,
+                                        .n_shared = traceback->n_shared};
 }
 
 /* Begins a traceback. If the error of the last one has not come yet, two processes print at once. */
-static void traceback_begin(struct log_traceback *traceback) {
-    bool open = traceback->n_open != 0 && traceback->gap < 4;
+static void traceback_begin(struct log_traceback *traceback, uint32_t number) {
+    bool open = traceback->n_open != 0 && number - traceback->last_line < 6;
     uint32_t n_open = open ? traceback->n_open + 1 : 1;
     if (!open)
         traceback_drop(traceback);
     traceback->n_open = n_open;
-    traceback->gap = 0;
+}
+
+/* Reads the frame that a line is, in whichever shape. False: it is none. */
+static bool frame_read(struct log_traceback *traceback, struct text line, struct text *file, struct text *name,
+                       uint64_t *number) {
+    if (frame_of_python(line, file, name, number))
+        return true;
+    bool begun = traceback->n_open != 0 || log_find(line, 0, "File ") == log_skip(line, 0);
+    if (begun && (frame_of_cell(line, file, name, number) || frame_of_colon(line, file, name, number)))
+        return true;
+    *number = 0;
+    return traceback->n_open != 0 && frame_of_ipython(line, file, name) && (traceback->waits_for_line = true);
 }
 
 bool log_traceback_line(struct log_traceback *traceback, struct interner *interner, struct text line,
-                        bool *taken) {
+                        uint32_t number, uint32_t gap_most, bool *taken) {
     struct text file, name;
-    uint64_t number = 0;
+    uint64_t at = 0;
+    bool open = traceback->n_open + traceback->count != 0, head = log_find(line, 0, "raceback (most") != LOG_NONE;
     *taken = true;
-    if (log_find(line, 0, "raceback (most recent call last)") != LOG_NONE) {
-        if (traceback->count == 0 || log_find(line, 0, "Original Traceback") == LOG_NONE)
-            traceback_begin(traceback);
-        return true;
+    if (open && number - traceback->last_line > gap_most)
+        traceback_drop(traceback);
+    if (head && (traceback->count == 0 || log_find(line, 0, "Original Traceback") == LOG_NONE))
+        traceback_begin(traceback, number);
+    if (log_find(line, 0, "Exception has occurred: ") != LOG_NONE) {
+        traceback_drop(traceback);
+        traceback->innermost_first = head = true;
     }
+    traceback->last_line = head ? number : traceback->last_line;
+    if (head)
+        return true;
     if (begins_chain(line)) {
         traceback_drop(traceback);
         traceback->chained = true;
@@ -179,18 +198,13 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
     }
     if (traceback->waits_for_line && !line_of_ipython(traceback, interner, line))
         return false;
-    if (frame_of_python(line, &file, &name, &number))
-        return frame_add(traceback, interner, file, name, number);
-    bool begun = traceback->n_open != 0 || log_find(line, 0, "File ") == log_skip(line, 0);
-    if (begun && (frame_of_cell(line, &file, &name, &number) || frame_of_colon(line, &file, &name, &number)))
-        return frame_add(traceback, interner, file, name, number);
-    if (traceback->n_open != 0 && frame_of_ipython(line, &file, &name)) {
-        traceback->waits_for_line = true;
-        return frame_add(traceback, interner, file, name, 0);
+    if (frame_read(traceback, line, &file, &name, &at)) {
+        traceback->first_line = traceback->count == 0 ? number : traceback->first_line;
+        traceback->last_line = number;
+        return frame_add(traceback, interner, file, name, at);
     }
     *taken = false;
-    if (traceback->n_open + traceback->count != 0 &&
-        (++traceback->gap > TRACEBACK_GAP || ends_traceback(line)))
+    if (ends_traceback(line) && !traceback->innermost_first)
         traceback_drop(traceback);
     return true;
 }
@@ -233,7 +247,20 @@ static uint32_t own_depth(const struct log_traceback *traceback) {
     return depth != 0 ? depth : traceback->count;
 }
 
+/* Turns the frames of a traceback that begins with its innermost line. */
+static void frames_turn(struct log_traceback *traceback) {
+    for (uint32_t i = 0, k = traceback->count; traceback->innermost_first && i + 1 < k--; i++) {
+        uint32_t frame = traceback->frame[i];
+        bool own = traceback->own[i];
+        traceback->frame[i] = traceback->frame[k];
+        traceback->own[i] = traceback->own[k];
+        traceback->frame[k] = frame;
+        traceback->own[k] = own;
+    }
+}
+
 bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack) {
+    frames_turn(traceback);
     uint32_t innermost_first[TRACEBACK_FRAMES], n, n_open = traceback->n_open, shared = traceback->shared,
                                                    n_shared = traceback->n_shared;
     bool known = n_open <= 1 || own_lines_join(traceback, &interner->trace->frames);
@@ -241,7 +268,10 @@ bool log_traceback_end(struct log_traceback *traceback, struct interner *interne
     for (uint32_t i = 0; i < n; i++)
         innermost_first[i] = traceback->frame[n - 1 - i];
     bool own = n_shared != 0 ? traceback->ends_own : n != 0 && traceback->own[n - 1];
-    *traceback = (struct log_traceback){.ends_own = own};
+    /* below the head "Exception has occurred" comes the error, then the frames */
+    *traceback = (struct log_traceback){.ends_own = own,
+                                        .innermost_first = traceback->innermost_first && traceback->count == 0,
+                                        .first_line = traceback->first_line};
     *stack = 0;
     if (n_shared != 0) {
         traceback->n_shared = n_shared - 1;

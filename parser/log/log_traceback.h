@@ -24,7 +24,8 @@ struct log_traceback {
     uint32_t frame[TRACEBACK_FRAMES]; /* ids, outermost first */
     bool own[TRACEBACK_FRAMES];       /* not of an installed package, nor of Python's library */
     uint32_t count;
-    uint32_t gap;        /* other lines since the last frame */
+    uint32_t first_line, last_line; /* of its frames, in the file */
+    bool innermost_first; /* VS Code prints it so, below the error */
     uint32_t n_open;     /* open tracebacks; several: processes print at once */
     uint32_t shared;     /* the stack of the tracebacks that are still open */
     uint32_t n_shared;   /* their number */
@@ -33,9 +34,10 @@ struct log_traceback {
     bool chained; /* "During handling of the above exception" came: the next error may repeat the last */
 };
 
-/* Takes a line. `*taken`: it was part of a traceback. False: no memory. O(line). */
+/* Takes line `number` of the file; at most `gap_most` lines may come between two frames. `*taken`: it was part of a
+ * traceback. False: no memory. O(line). */
 bool log_traceback_line(struct log_traceback *traceback, struct interner *interner, struct text line,
-                        bool *taken);
+                        uint32_t number, uint32_t gap_most, bool *taken);
 
 /*
  * Ends the traceback. `*stack`: its frames down to the innermost line of the user's own code, or all if none is; 0:

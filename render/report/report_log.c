@@ -46,7 +46,9 @@ static void budget_table(struct sheet *sheet, const struct report_device *report
     for (unsigned part = 0; part < BUDGET_PARTS; part++) {
         if ((budget.known >> part & 1) == 0)
             continue;
-        SHEET_CELLS(sheet, budget_label[part].title, format_bytes(budget.bytes[part]).text);
+        SHEET_CELLS(sheet, budget_label[part].title,
+                    part == BUDGET_TOKENS ? format_count(budget.bytes[part]).text
+                                          : format_bytes(budget.bytes[part]).text);
     }
     sheet_table_end(sheet);
 }
@@ -210,7 +212,7 @@ static void add_budget(struct json_writer *json, const struct report_device *rep
             continue;
         json_object(json, NULL, JSON_COMPACT);
         json_text(json, "name", budget_label[part].name);
-        json_u64(json, "bytes", budget.bytes[part]);
+        json_u64(json, part == BUDGET_TOKENS ? "tokens" : "bytes", budget.bytes[part]);
         json_end(json);
     }
     json_end(json);

@@ -57,14 +57,6 @@ static const struct sentence sentences[] = {
     {"log_changes",
      "%c0 line%p0( tells|s tell) only how much memory a stage added or gave back. No line tells how much "
      "was in use before, so no level can be computed from %p0(it|them)."},
-    {"log_csv_guessed",
-     "The CSV has no header, so the meaning of its columns is guessed: of two figures, the larger is the "
-     "device's capacity and the smaller is the memory in use."},
-    {"log_inferred",
-     "%c0 line%p0( has|s have) no known form. The meaning of %p0(its|their) figures is inferred from the "
-     "words before a size, such as allocated or peak."},
-    {"log_killed", "Line %n0 says that a program was killed, but not by whom or why. Run the program with "
-                   "\"strata run -- COMMAND\", which watches the host's memory."},
     {"log_levels",
      "A log prints levels of memory, not allocations: what happened between two lines, and which line of "
      "code holds the memory, is not known. Figures are as exact as the log prints them."},
@@ -72,9 +64,6 @@ static const struct sentence sentences[] = {
      "Of %c0 line%p0(|s) with text, %c1 %p1(is|are) about memory and %c2 %p2(was|were) skipped."},
     {"log_long_lines",
      "%c0 line%p0( is|s are) longer than %c1 bytes: only %p0(its beginning was|their beginnings were) read."},
-    {"log_operators",
-     "%c0 row%p0(|s) of a profiler's table (key_averages()) give%p0(s|) the bytes that an operator "
-     "allocated minus those that it freed, summed over the run (%b1 at most). Such sums do not show a peak."},
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s), for %b1 in all. The totals are exact, but which code held "
      "those bytes is not known."},

@@ -1,0 +1,162 @@
+/*
+ * The forms of lines that say something about memory, as one table (log_table.c); docs/inputs-reference.md names their
+ * sources. An automaton finds the words of all forms in one pass; a line without any of them is not looked at, unless
+ * a message of several lines is open. A new form is one row there, and one sample in samples/log_forms.py. Private to
+ * parser/log/.
+ */
+#pragma once
+
+#include "parser/log/log_pieces.h"
+#include "parser/log/log_traceback.h"
+#include "parser/log/log_words.h"
+
+/* What a form is about; forms are tried in this order, and the first that reads a line takes it. */
+enum log_kind {
+    FORM_OTHER,   /* words of other programs and of prose: nothing in the line is about PyTorch's memory */
+    FORM_TRACE,   /* lines of tracebacks; they never take the line from others */
+    FORM_SETTING, /* the allocator's settings, as a script prints or exports them */
+    FORM_ERROR,   /* out-of-memory errors */
+    FORM_KILL,    /* a process was killed for lack of the host's memory */
+    FORM_SIGNAL,  /* a process was killed, or a driver gave up: lack of memory is one of the possible reasons */
+    FORM_SUMMARY, /* rows of torch.cuda.memory_summary() */
+    FORM_TOOL,    /* tables of nvidia-smi and its like */
+    FORM_CSV,     /* the header of nvidia-smi --query-gpu=... --format=csv */
+    FORM_STAGE,   /* TrainerMemoryTracker of transformers */
+    FORM_LEVEL,   /* figures of a device: levels, maxima, parts of a server's budget */
+    FORM_HOST     /* figures of the host */
+};
+
+enum log_flag {
+    FLAG_RESET = 1,      /* its maxima are since the line before, not since the beginning */
+    FLAG_LABELLED = 2,   /* the line before is its label */
+    FLAG_LABEL = 4,      /* the text before its words is its label */
+    FLAG_ALONE = 8,      /* an error's words count only as the text of an error, not in a sentence */
+    FLAG_RETRIED = 0x10, /* the allocator tries again after this message */
+    FLAG_INSIDE = 0x20   /* the words count only while a traceback is open */
+};
+
+enum { FORM_FIGURES = 8 };
+
+struct log_form {
+    const char *needs[2]; /* words that the line must have; NULL: any */
+    enum log_kind kind;
+    unsigned flags;   /* enum log_flag */
+    const char *name; /* of an error: whose allocator, NULL: log_backends; of a kill: by whom or what */
+    struct log_figure figures[FORM_FIGURES];
+};
+
+extern const struct log_form log_forms[];
+extern const uint32_t log_n_forms;
+
+/* Figures of out-of-memory messages besides the request, in any of their lines. */
+extern const struct log_figure log_told[];
+
+/* Whose allocator it was, by a word of the message: pairs of words and backend, up to NULL. */
+extern const char *const log_backends[][2];
+
+/* Word `need` of form `form`. */
+static inline uint32_t log_word_of(uint32_t form, unsigned need) {
+    return 2 * form + need;
+}
+
+/* ---- what lines hand on to later lines ---- */
+
+enum { LOG_CSV_COLUMNS = 64, OOM_TAIL = 96, LOG_LABEL_NBYTES = 80, LOG_BEFORE_NBYTES = 240 };
+
+/* The out-of-memory error that the lines of one rank tell about. */
+struct log_oom {
+    struct log_row row;   /* its figures, and those that follow from them */
+    struct log_row raw;   /* its figures as printed */
+    uint32_t index;       /* of the row among all */
+    uint32_t lines_left;  /* its message may take this many more; 0: it is over */
+    uint32_t n_seen;      /* errors so far */
+    uint32_t n_full;      /* of them, with a size */
+    bool since_2_1;       /* its message has the words of PyTorch 2.1 and later */
+    uint32_t tail_nbytes; /* the end of the line before, where a wrapped phrase may begin */
+    uint8_t tail[OOM_TAIL];
+};
+
+/* What one rank's earlier lines say about its next one; lines without a rank share one stream. */
+struct log_stream {
+    int32_t rank;
+    struct log_stream *next;
+    struct log_oom oom;
+    struct log_traceback traceback;
+    struct log_row summary; /* a table of memory_summary(): its figures so far; open until a line number */
+    uint32_t summary_until;
+    bool staged;           /* transformers' stages: a line said how much was allocated before the first */
+    uint64_t stage_nbytes; /* allocated after the last stage */
+    int32_t table_gpu;     /* the device that an earlier line of a tool's table names; -1: none */
+    bool mig;              /* in nvidia-smi's table of parts of GPUs */
+    bool phy_ids;          /* npu-smi's tables have the column Phy-ID */
+    uint32_t query_until;  /* rows of a part of nvidia-smi -q about memory end before this line; 0: none */
+    uint32_t n_queried;    /* such parts so far, one for each GPU */
+    uint64_t query_total;
+    uint32_t label; /* string: the stream's line before, if it has the words of a label */
+    uint32_t label_line;
+};
+
+/* State of the whole file. */
+struct log_state {
+    struct log_words *words;
+    struct log_hits hits;      /* of the current line */
+    struct log_stream *stream; /* of the current line */
+    struct text before;        /* the line before, as it stands in the file; cut to LOG_BEFORE_NBYTES */
+    bool before_is_row;        /* it was read as a form */
+    uint8_t before_bytes[LOG_BEFORE_NBYTES];
+    uint32_t open_until;   /* lines before this one are looked at, whatever their words */
+    uint32_t n_columns;    /* of the CSV; 0: no header yet */
+    uint8_t column[LOG_CSV_COLUMNS];
+    uint64_t n_changes;  /* lines that say how much was added, but not to what */
+    uint64_t host_limit; /* of the control group that the kernel reports on; 0: none */
+    uint32_t top_until;  /* the rows of Ray's table of processes end before this line; 0: none is open */
+    uint32_t kill;       /* 1 + index of the last row of a kill; 0: none yet */
+    uint32_t signal;     /* the same for a FORM_SIGNAL */
+    struct log_row kill_row, signal_row;
+    bool expandable;     /* expandable_segments:True is set, by a line of the log */
+};
+
+/* Precedes the name of a dump in the log of `strata run`. */
+#define LOG_DUMP " strata-dump "
+
+enum log_seen {
+    LOG_NOTHING, /* not a line about memory */
+    LOG_ROW,     /* `row` is filled */
+    LOG_PART     /* the beginning or the middle of a message */
+};
+
+/* The first form of a kind that the line's words allow; LOG_NONE: none. `from` is the form to begin with. O(forms). */
+uint32_t log_form_of(const struct log_hits *hits, enum log_kind kind, uint32_t from);
+
+/* ---- log_levels.c: levels, budgets, tables of tools. O(line) each ---- */
+
+/* Reads a line without its end that has words of a level, or belongs to an open table; `row` comes with line, rank
+ * and time. */
+enum log_seen log_level_line(struct log_state *state, struct text line, struct log_row *row);
+
+/* Ends a table of memory_summary() that is open. False: there is none, or it has no figures. */
+bool log_summary_end(struct log_stream *stream, struct log_row *row);
+
+/* ---- log_kill.c ---- */
+
+/* The same for a line about a process that was killed, and for drivers that give up. */
+enum log_seen log_kill_line(struct log_state *state, struct text line, struct log_row *row);
+
+/* "501  40.00  python prepare.py" of Ray's table: the process that holds the most, for the row of the kill. */
+bool log_top_line(struct text line, struct log_row *row);
+
+/* ---- log_oom.c ---- */
+
+enum log_oom_seen {
+    LOG_OOM_NOTHING,
+    LOG_OOM_BEGINS, /* `oom->row` is a new error, as far as this line describes it */
+    LOG_OOM_MORE,   /* `oom->row` has more figures now */
+    LOG_OOM_AGAIN   /* the line repeats an error that is known */
+};
+
+/* Looks at a line; `fresh` is its row, with line, rank and time. O(line). */
+enum log_oom_seen log_oom_line(const struct log_hits *hits, struct log_oom *oom, struct text line,
+                               const struct log_row *fresh);
+
+/* Do both rows have the same figures and the same device? */
+bool log_oom_same(const struct log_row *a, const struct log_row *b);
