@@ -177,7 +177,10 @@ static bool source_again(void *context, struct read_source *again) {
 
 static struct read_ahead *helper_ahead_start(const struct read_source *source, struct read_source *ahead) {
     struct ahead *thread = ahead_new(*source, (struct ahead_watcher){0});
-    *ahead = (struct read_source){.read = ahead_read, .lend = ahead_lend, .context = thread};
+    *ahead = (struct read_source){.read = ahead_read,
+                                  .lend = ahead_lend,
+                                  .context = thread,
+                                  .max_unpacked_nbytes = source->max_unpacked_nbytes};
     return (struct read_ahead *)thread;
 }
 

@@ -57,7 +57,8 @@ struct settings {
     bool open;      /* open the page in the browser */
     uint32_t color; /* enum terminal_color */
     int32_t device;
-    size_t max_memory_nbytes; /* memory_default_limit by default */
+    size_t max_memory_nbytes;     /* memory_default_limit by default */
+    uint64_t max_unpacked_nbytes; /* 0: parser/container/packed.h */
 
     const char *title;
     const char *theme; /* "auto" by default */

@@ -414,6 +414,8 @@ static const struct option options[] = {
      "files that call sites skip, as they skip torch\n(docs/report.md, Call sites)"},
     {0, VERB_ANY | SHAPES, "redact", "[=all]", CALL(apply_redact),
      "base names instead of paths, and none of the user's\nmetadata; all: no names of annotations either"},
+    {0, VERB_ANY, "max-unpacked", "SIZE", BYTES(max_unpacked_nbytes),
+     "the most that a packed file may unpack to (default: 1,000\ntimes its size, or 64 MiB if that is more)"},
     {0, VERB_ANY, "max-memory", "SIZE", BYTES(max_memory_nbytes),
      "the most memory that the recording may take\n(default: three quarters of the machine's)"},
     {0, VERB_HTML | VERB_BATCH | VERB_DIFF | VERB_PLAN, "open", NULL, SET(open, 1),

@@ -152,8 +152,9 @@ static bool recording_prepare(struct recording *recording, const struct settings
 }
 
 /* Reads the one input. */
-static bool input_fill(struct recording *recording) {
+static bool input_fill(struct recording *recording, const struct settings *settings) {
     struct read_source source = input_source(&recording->input);
+    source.max_unpacked_nbytes = settings->max_unpacked_nbytes;
     struct read_progress progress = {report_progress, &recording->input};
     progress_start(recording->input.name, source.size_hint);
     bool done = trace_read(&recording->trace, &source, &progress, &recording->error);
@@ -250,7 +251,7 @@ static bool series_read(struct recording *recording, const struct settings *sett
 bool recording_read(struct recording *recording, const struct settings *settings) {
     if (!trace_init(&recording->trace, memory_host(), settings->max_memory_nbytes))
         return trace_no_memory(recording);
-    bool done = settings->series ? series_read(recording, settings) : input_fill(recording);
+    bool done = settings->series ? series_read(recording, settings) : input_fill(recording, settings);
     if (done && !diagnostics_say(&recording->trace))
         return trace_no_memory(recording);
     if (done)

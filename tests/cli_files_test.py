@@ -48,6 +48,12 @@ class Inputs(Case):
             self.assertIn((self.path / "evil.pickle").read_bytes()[offset:offset + 1], (b"c", b"\x93"))
         self.assertEqual(self.files(), ["evil.pickle"])
 
+    def test_what_unpacks_without_end(self):
+        """A small file may cost much time: what it unpacks to is bounded, and the bound can be raised."""
+        self.write("bomb.gz", gzip.compress(b'{"segments": [], "device_traces": [[' + b" " * (70 << 20) + b"]]}"))
+        self.expect(1, "report", "bomb.gz", says="it unpacks to more than 64 MiB; --max-unpacked allows more")
+        self.expect(0, "report", "bomb.gz", "--max-unpacked", "1GiB")
+
     def test_truncated(self):
         whole = pickle.dumps(snapshot(events_of([1024, 2048])), protocol=4)
         for length in (1, 2, 11, 100, whole.index(b"device_traces")):

@@ -1,5 +1,7 @@
 #include "parser/container/packed.h"
 
+#include "base/format.h"
+
 #include "parser/container/inflate.h"
 
 #include <errno.h>
@@ -353,16 +355,33 @@ static size_t packed_step(struct packed *packed, void *to, size_t nbytes) {
     return step.n_made;
 }
 
+static uint64_t unpacked_most(const struct packed *packed) {
+    uint64_t most = cursor_offset(packed->cursor) * UNPACKED_RATIO;
+    if (packed->cursor->source->max_unpacked_nbytes != 0)
+        return packed->cursor->source->max_unpacked_nbytes;
+    return most > UNPACKED_LEAST ? most : UNPACKED_LEAST;
+}
+
 static int64_t packed_read(void *context, void *to, size_t nbytes) {
     struct packed *packed = context;
     size_t got = 0;
     while (packed->end == SOURCE_OPEN && got == 0) /* a stream may be empty, but 0 would mean the end */
         got = packed_step(packed, to, nbytes);
+    packed->n_made += got;
+    if (packed->end != SOURCE_FAILED && packed->n_made > unpacked_most(packed)) {
+        cursor_fail(packed->cursor, READ_LIMIT, packed->n_made,
+                    "it unpacks to more than %s; --max-unpacked allows more",
+                    format_bytes(unpacked_most(packed)).text);
+        packed->end = SOURCE_FAILED;
+        got = 0;
+    }
     return source_result(packed->end, got);
 }
 
 struct read_source packed_source(struct packed *packed) {
-    return (struct read_source){.read = packed_read, .context = packed};
+    return (struct read_source){.read = packed_read,
+                                .context = packed,
+                                .max_unpacked_nbytes = packed->cursor->source->max_unpacked_nbytes};
 }
 
 /* Finds the error that zlib reports for the whole input; READ_OK: zlib finds none. */

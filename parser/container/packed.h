@@ -29,13 +29,18 @@ void source_drain(const struct read_source *source);
 
 enum packed_kind { PACKED_GZIP, PACKED_DEFLATE, PACKED_ZSTD, PACKED_XZ };
 
+/* Without a limit in the source, unpacking ends with READ_LIMIT at so many times the packed bytes, but not before it has
+ * given UNPACKED_LEAST. Recordings shrink to a tenth or a hundredth. */
+enum { UNPACKED_RATIO = 1000, UNPACKED_LEAST = 64 << 20 };
+
 struct packed {
     struct cursor *cursor;
     /* not the trace's: another thread may read the source while the trace's arena is in use */
     struct arena memory;
     enum packed_kind kind;
-    void *state;    /* the library's */
-    uint64_t frame; /* offset of the last member, frame or stream */
+    void *state;     /* the library's */
+    uint64_t frame;  /* offset of the last member, frame or stream */
+    uint64_t n_made; /* bytes unpacked so far */
     enum source_end end;
 };
 
