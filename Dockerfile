@@ -11,6 +11,8 @@ RUN cmake --preset release -B /build -DSTRATA_STATIC=ON -DSTRATA_TESTS=OFF -DSTR
 # A shell and grep, which the examples for Kubernetes use, are the base's.
 FROM debian:bookworm-slim
 COPY --from=build /out/bin/strata /usr/local/bin/strata
+# The licences of Strata and of the libraries in the program must go with it.
+COPY --from=build /out/share/doc/strata/copyright /out/share/doc/strata/NOTICES /usr/local/share/doc/strata/
 USER 65534:65534
 WORKDIR /data
 ENTRYPOINT ["strata"]

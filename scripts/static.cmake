@@ -2,9 +2,9 @@
 # released source. Included at the top level, before CMake looks for libraries.
 set(PKG_CONFIG_ARGN --static)
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+set(CMAKE_EXE_LINKER_FLAGS "${CMAKE_EXE_LINKER_FLAGS} -static-pie")
 add_compile_options(-ffunction-sections -fdata-sections)
-add_link_options(-static -Wl,--gc-sections -Wl,-z,noexecstack)
+add_link_options(-Wl,--gc-sections -Wl,-z,noexecstack)
 
 # A library for which there is a substitute is left out if only its shared form is installed.
 find_library(STRATA_ISAL_STATIC libisal.a)

@@ -19,7 +19,7 @@ from .functions import on_oom, record
 
 __all__ = ["Page", "StrataError", "diff", "export", "html", "on_oom", "plan", "png", "program", "record", "report", "show"]
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 _INLINE_NBYTES = 20_000_000
 
@@ -49,12 +49,23 @@ def _words(options: "dict[str, Any]") -> List[str]:
             if one is True:
                 words.append(option)
             elif one is not None and one is not False:
-                words += [f"{option}={one}"]
+                words += [f"{option}={os.fsdecode(one) if isinstance(one, (bytes, os.PathLike)) else one}"]
     return words
 
 
+def _path(path: Path) -> pathlib.Path:
+    return pathlib.Path(os.fsdecode(path))
+
+
+def _stem(name: str) -> str:
+    """The name without the endings that the program replaces: "x.pickle.gz" becomes "x"."""
+    for ending in (".gz", ".zst", ".xz", ".pickle", ".pkl", ".json", ".html"):
+        name = name[: -len(ending)] if name.endswith(ending) and len(name) > len(ending) else name
+    return name
+
+
 def _run(verb: str, inputs: List[Path], options: "dict[str, Any]") -> bytes:
-    words = [program(), verb, *_words(options), "--", *map(os.fspath, inputs)]
+    words = [program(), verb, *_words(options), "--", *map(os.fsdecode, inputs)]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
     talk = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode != 0:
@@ -65,9 +76,21 @@ def _run(verb: str, inputs: List[Path], options: "dict[str, Any]") -> bytes:
 
 
 def _file(verb: str, input: Path, output: Optional[Path], ending: str, options: "dict[str, Any]") -> pathlib.Path:
-    path = pathlib.Path(output) if output is not None else pathlib.Path(input).with_suffix(ending)
-    _run(verb, [input], {"quiet": True, "output": os.fspath(path), **options})
-    return path / (pathlib.Path(input).stem + ending) if path.is_dir() else path
+    path = _path(input)
+    path = _path(output) if output is not None else path.with_name(_stem(path.name) + ending)
+    if path.is_dir():
+        path = path / (_stem(_path(input).name) + ending)
+    _run(verb, [input], {"quiet": True, "output": path, **options})
+    return path
+
+
+def _document(verb: str, inputs: List[Path], options: "dict[str, Any]") -> Any:
+    """What the verb writes as JSON, or with ``json=False`` or another ``format`` as text; None if that went into a file."""
+    is_json = options.pop("json", "format" not in options or options["format"] == "json")
+    written = _run(verb, inputs, {"quiet": True, **({"json": True} if is_json and "format" not in options else {}), **options})
+    if options.get("output") is not None or options.get("o") is not None:
+        return None
+    return _json.loads(written) if is_json else written.decode("utf-8")
 
 
 def html(input: Path, output: Optional[Path] = None, **options: Any) -> pathlib.Path:
@@ -81,30 +104,30 @@ def png(input: Path, output: Optional[Path] = None, **options: Any) -> pathlib.P
 
 
 def report(input: Path, **options: Any) -> Any:
-    """The report as ``strata report --json`` writes it."""
-    return _json.loads(_run("report", [input], {"quiet": True, "json": True, **options}))
+    """The report as ``strata report --json`` writes it; text with ``json=False``, None with ``output``, which gets it."""
+    return _document("report", [input], options)
 
 
 def diff(a: Path, b: Path, **options: Any) -> Any:
     """What changed from one snapshot to another, as ``strata diff --json`` writes it."""
-    return _json.loads(_run("diff", [a, b], {"quiet": True, "json": True, **options}))
+    return _document("diff", [a, b], options)
 
 
 def plan(input: Path, **options: Any) -> Any:
     """The least change that makes the recording fit, as ``strata plan --json`` writes it."""
-    return _json.loads(_run("plan", [input], {"quiet": True, "json": True, **options}))
+    return _document("plan", [input], options)
 
 
 def export(input: Path, output: Path, **options: Any) -> pathlib.Path:
     """Writes the recording for another tool, chosen by the ending of ``output`` or by ``to``. Returns its path."""
-    _run("export", [input], {"quiet": True, "output": os.fspath(output), **options})
-    return pathlib.Path(output)
+    _run("export", [input], {"quiet": True, "output": output, **options})
+    return _path(output)
 
 
 class Page:
-    """A page that a notebook shows."""
+    """A page that a notebook shows. ``path`` is its file; None: the page is in the notebook only."""
 
-    def __init__(self, path: pathlib.Path, text: Optional[str], height: int) -> None:
+    def __init__(self, path: Optional[pathlib.Path], text: Optional[str], height: int) -> None:
         self.path, self._text, self._height = path, text, height
 
     def _repr_html_(self) -> str:
@@ -114,11 +137,17 @@ class Page:
 
 
 def show(input: Path, height: int = 720, **options: Any) -> Page:
-    """Shows the page in a notebook: up to 20 MB inside of it, else framed from a file in the working directory."""
+    """Shows the page in a notebook: up to 20 MB inside of it, else framed from a new file in the working directory."""
     with tempfile.TemporaryDirectory() as folder:
         path = html(input, os.path.join(folder, "page.html"), **options)
         if path.stat().st_size <= _INLINE_NBYTES:
-            return Page(path, path.read_text(encoding="utf-8"), height)
-        beside = pathlib.Path(pathlib.Path(input).stem + ".strata.html")
-        shutil.copyfile(path, beside)
-        return Page(beside, None, height)
+            return Page(None, path.read_text(encoding="utf-8"), height)
+        stem, number = _stem(_path(input).name), 1
+        while True:
+            beside = pathlib.Path(stem + (f"-{number}" if number > 1 else "") + ".strata.html")
+            try:
+                with open(beside, "xb") as out, open(path, "rb") as made:
+                    shutil.copyfileobj(made, out)
+                return Page(beside, None, height)
+            except FileExistsError:
+                number += 1

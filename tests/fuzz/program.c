@@ -26,8 +26,8 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 static void folder_remove(void) {
     program_leave();
-    (void)chdir("/");
-    (void)rmdir(folder);
+    if (chdir("/") == 0)
+        (void)rmdir(folder);
 }
 
 void program_enter(void) {
