@@ -73,7 +73,7 @@ uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, u
     bool whole = first == 0 && end == timeline->n_moments;
     uint64_t highest = whole ? timeline->peak_bytes : timeline->live[timeline_peak_in(timeline, first, end)];
     uint64_t reserved = whole ? timeline->reserved_peak : reserved_peak_in(timeline, first, end);
-    if (reserved > highest)
+    if (reserved > highest && (reserved / 3 <= highest || highest == 0))
         highest = reserved;
     uint64_t oom_top = oom_top_in(timeline, first, end);
     if (oom_top > highest && oom_top / 3 * 2 <= highest)

@@ -94,9 +94,9 @@ void view_fit(struct view *view, const struct timeline *timeline);
 /* The last out-of-memory error in the moments [first, end); NULL: none. O(log n). */
 const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_t first, uint32_t end);
 
-/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. A
- * failed request, standing on what was alive, is included if it takes at most a third of the picture; so is the
- * capacity (0: none), unless everything else would have to fit into a third. O(64 + moments / 64 + changes of
+/* A good top_bytes for the moments [first, end): a little more than their highest total. What is reserved is included,
+ * and so is the capacity (0: none), unless everything else would have to fit into a third; a failed request, standing on
+ * what was alive, if it takes at most a third of the picture. O(64 + moments / 64 + changes of
  * reserved bytes); for the whole run O(log n). */
 uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
                               uint64_t capacity_bytes);

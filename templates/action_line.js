@@ -1,9 +1,43 @@
-// The line of a card that says what to do about it.
-import { make } from "./text.js";
+// The part of a card that says what to do about it: code or a setting to paste, its saving, and why.
+import { copyText, flashButton, make, makeButton } from "./text.js";
 
-/** The advice in one line, with its saving; grey if it does not suffice.
- * @param {string} head @param {string} gain @param {string} text @param {boolean} [grey] */
-export function actionLine(head, gain, text, grey) {
-    const line = make("p", "do-head", make("b", "", head), make("b", "", gain));
-    return make("div", grey ? "do-not" : "do", line, make("p", "", text));
+/** A block of code with a button that copies it. @param {string} code */
+export function codeBlock(code) {
+    const copy = async () => {
+        await copyText(code);
+        flashButton(button, "Copied");
+    };
+    /** @type {HTMLButtonElement} */
+    const button = makeButton("quiet", "Copy", () => void copy(), { "aria-label": `Copy ${code}` });
+    return make("div", "code-block", make("pre", "", make("code", "", ...breakable(code))), button);
+}
+
+/** Parts of a text between which a line may be broken: after a sign between two names, and nowhere inside of a name.
+ * @param {string} text */
+export const breakable = (text) =>
+    text.split(/(?<=[/._:=(,])(?=\w)/).flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
+
+/** What is meant by each word of certainty. @type {Record<string, string>} */
+const SURE = {
+    certain: "The recording shows it",
+    likely: "All that the recording shows speaks for it",
+    possible: "The recording does not decide it; the card says what would",
+    exact: "The recording shows it to the byte",
+    model: "Found by running the recorded requests through PyTorch's allocator with this change",
+    estimate: "Found from the recording's sizes, without all that the change would do",
+    bound: "Only the least that it can be is known",
+};
+
+/** A word of certainty, with what it means. @param {string} word */
+export const sureWord = (word) => make("span", "card-sure", word, { title: SURE[word] });
+
+/** @param {{head: string, sure?: string, code?: string, gain?: string, why?: string, grey?: boolean}} action grey: it
+ * does not suffice */
+export function actionLine({ head, sure = "", code = "", gain = "", why = "", grey = false }) {
+    const top = make("p", "do-head", make("b", "", head), sureWord(sure));
+    const box = make("div", grey ? "do-not" : "do", top);
+    if (code) box.append(codeBlock(code));
+    if (gain) box.append(make("p", "do-gain", gain));
+    if (why) box.append(make("p", "do-why", ...breakable(why)));
+    return box;
 }

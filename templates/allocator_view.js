@@ -1,6 +1,6 @@
 // Allocator: why more is reserved than in use at the marked moment, which allocations keep mostly empty segments, and
 // what each memory pool holds. The figures are the report's, from the same code.
-import { poolName } from "./describe.js";
+import { poolText } from "./describe.js";
 import { holeNow } from "./map_view.js";
 import { chooseHole } from "./map_hand.js";
 import { replayOnce, replaysOf } from "./replay.js";
@@ -19,8 +19,6 @@ const CAUSES = [
     ["rounding", "Rounding up", ""],
     ["contradictions", "Unexplained: the file contradicts itself", ""],
 ];
-
-const GRADES = ["exact", "near", "refused"];
 
 /** @param {string} className @param {string[]} heads @param {(HTMLElement | string)[][]} rows */
 function table(className, heads, rows) {
@@ -142,7 +140,7 @@ function poolsTable(/** @type {Page} */ page, /** @type {number} */ count) {
     const figure = tableFigures(Math.max(...uses.map((use) => use.reserved_bytes))).text;
     const rows = uses.map((use) => {
         const only = use.is_private ? "; its free memory serves only requests of this pool" : "";
-        const name = make("span", "", poolName(page, use.pool), {
+        const name = make("span", "", poolText(page, use.pool), {
             title: formatPlural(use.segments, "segment") + only,
         });
         return [name, ...[use.live_bytes, use.free_bytes, use.reserved_bytes].map((bytes) => bytesCell(bytes, figure))];
@@ -151,22 +149,6 @@ function poolsTable(/** @type {Page} */ page, /** @type {number} */ count) {
     const said = `Private pools keep ${formatBytes(kept)} of free memory from all other requests.`;
     const note = make("p", "why-foot", said);
     return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
-}
-
-/** The result of the replay, in a sentence. @param {Page} page */
-function replayText(page) {
-    const { view } = page;
-    const replayed = view.find.replayed();
-    if (!replayed) return "";
-    const { grade, allocations, allocations_exact, driver_events, driver_events_exact } = replayed;
-    if (GRADES[grade] === "refused") return `Replay check: refused, because ${view.sentence("replay_reason")}.`;
-    const part = (/** @type {number} */ same, /** @type {number} */ of, /** @type {string} */ what) =>
-        `${same === of ? "all" : `${same.toLocaleString("en-US")} of`} ${formatPlural(of, what)}`;
-    const made = part(allocations_exact, allocations, "allocation");
-    const taken = part(driver_events_exact, driver_events, "driver allocation");
-    if (GRADES[grade] === "exact")
-        return `Replay check: ${made}, ${taken} and the reserved curve are exactly as recorded.`;
-    return `Replay check: ${made} and ${taken} are as recorded.`;
 }
 
 /* ---- settings ---- */
@@ -233,7 +215,7 @@ export function createAllocator(/** @type {Page} */ page, /** @type {HTMLElement
         const body = make("div", "scroll allocator", { tabIndex: 0 }, causesTable(gap), foot);
         body.append(...holesTable(page, event), ...settingsBox(page));
         if (gap.pools > 1) body.append(...poolsTable(page, gap.pools));
-        const check = replayText(page);
+        const check = view.sentence("replay_text");
         if (check) body.append(make("p", "why-foot", check));
         box.replaceChildren(head, body);
         body.querySelector("tr[aria-selected=true]")?.scrollIntoView({ block: "nearest" });

@@ -1,8 +1,7 @@
 // Writes names of call sites on the bands, and names of areas in the areas, that have room for them, once the view
 // rests: nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
-import { context2d, pen, plotOf, theme, xOfMoment, yOfBytes } from "./canvas.js";
-import { drawAlsoShown, findsAlsoShown } from "./legend.js";
+import { context2d, pen, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
 import { AXES, isStale } from "./state.js";
 import { cssColor } from "./text.js";
@@ -114,15 +113,5 @@ export function nameBandsSoon(page, pane, ms = REST_MS) {
         if (page.opening || isStale(page, AXES)) return nameBandsSoon(page, pane);
         if (findsNames(page, pane)) return nameBandsSoon(page, pane, 0);
         writeNames(page, pane);
-        if (pane === plotOf(page)) alsoShownSoon(page, pane);
     }, ms);
-}
-
-/** Lists them in turns of their own. @param {Page} page @param {Pane} pane */
-function alsoShownSoon(page, pane) {
-    pane.resting = setTimeout(() => {
-        if (isStale(page, AXES)) return;
-        if (findsAlsoShown(page)) alsoShownSoon(page, pane);
-        else drawAlsoShown(page);
-    });
 }

@@ -41,6 +41,7 @@ import {
     formatChange,
     formatCount,
     formatExactBytes,
+    formatPlural,
     make,
     makeBox,
     makeButton,
@@ -132,7 +133,7 @@ function rowAt(compare, index) {
     if (index < 0) return null;
     const row = compare.rows ? compare.rows[index] : index;
     if (typeof row !== "number") return row ?? null;
-    return compare.content && row < compare.content.count
+    return compare.content && row < compare.content.changed
         ? rowOf(compare, compare.content.row(row), compare.state.compareBy, compare.lasting)
         : null;
 }
@@ -170,7 +171,7 @@ function sitesOf(compare, key) {
 function firstOfAll({ content, page, state }) {
     const site = state.compareBy === "site" ? provedSite(page) : 0;
     if (!site || !content) return null;
-    const rows = Array.from({ length: content.count }, (_, i) => i);
+    const rows = Array.from({ length: content.changed }, (_, i) => i);
     const at = rows.findIndex((i) => content.row(i).key === site);
     return at < 0 ? null : [at, ...rows.filter((i) => i !== at)];
 }
@@ -179,7 +180,7 @@ function firstOfAll({ content, page, state }) {
 function turn(compare, { key }) {
     if (!compare.open.delete(key)) compare.open.set(key, sitesOf(compare, key));
     compare.rows = compare.open.size ? [] : null;
-    for (let i = 0; compare.rows && i < (compare.content?.count ?? 0); i++)
+    for (let i = 0; compare.rows && i < (compare.content?.changed ?? 0); i++)
         compare.rows.push(i, ...(compare.open.get(compare.content?.row(i).key ?? -1) ?? []));
     invalidate(compare.page, LIST);
 }
@@ -308,14 +309,17 @@ function draw(/** @type {Compare} */ compare) {
     fillEnds(compare.sum, { a: compare.content.a.bytes, b: compare.content.b.bytes }, compare.figures.number);
     compare.overlay.hidden = !("from" in of_a && "from" in of_b);
     const last = compare.state.compareWhat === "kept" && "from" in of_b && of_b.to >= compare.view.facts.events;
-    const lastText = last ? " The recording ends with B, so some of this may be freed later." : "";
+    const lastText = last ? "The recording ends with B, so some of this may be freed later." : "";
+    const { changed, count } = compare.content;
+    const same = `${formatPlural(count - changed, "row")} without a difference ${count - changed === 1 ? "is" : "are"} left out. `;
+    const sum = `The rows add up to ${formatChange(delta, compare.figures.text)}. ${count > changed ? same : ""}`;
     setText(
         compare.foot,
-        `A is ${endName(compare.page, valueA)}, B is ${endName(compare.page, valueB)}. The rows add up to ` +
-            `${formatChange(delta, compare.figures.text)}.${lastText}`,
+        `A is ${endName(compare.page, valueA)}, B is ${endName(compare.page, valueB)}. ` +
+            `${changed ? sum : "There is no difference between them. "}${lastText}`,
     );
     compare.foot.title = formatExactBytes(delta);
-    compare.list.draw(compare.rows?.length ?? compare.content.count);
+    compare.list.draw(compare.rows?.length ?? changed);
 }
 
 /** The view's elements, and their contents. @param {Page} page @param {HTMLElement} box

@@ -1,21 +1,13 @@
 // Streams, pools, phases and lifetimes in words.
-import { addressText } from "./questions.js";
+import { GROUPINGS, groupName } from "./questions.js";
 import { momentText } from "./state.js";
 import { formatCount, formatDuration, formatPlural } from "./text.js";
 
-/** @param {Page} page @param {number} stream index */
-export function streamText(page, stream) {
-    if (stream === 0) return "0 (default)";
-    const { high, low } = page.view.c.stream(stream);
-    return `${stream} (${addressText({ address_high: high, address_low: low })})`;
-}
+/** "default stream", "stream 7". @param {Page} page @param {number} stream index */
+export const streamText = (page, stream) => groupName(page.view, GROUPINGS.indexOf("stream"), stream);
 
-/** @param {Page} page @param {number} pool index @param {View} [shown] */
-export function poolName(page, pool, shown = page.view) {
-    if (pool === 0) return "unknown";
-    const { first, second } = shown.c.pool(pool);
-    return first === 0 && second === 0 ? "default" : `(${first}, ${second})`;
-}
+/** "default pool", "pool (1, 0)". @param {Page} page @param {number} pool index @param {View} [shown] */
+export const poolText = (page, pool, shown = page.view) => groupName(shown, GROUPINGS.indexOf("pool"), pool);
 
 /** A phase's name for people: without control characters and the two signs that torch puts around it.
  * @param {string} name */
@@ -48,11 +40,4 @@ export function lifetimeText(page, { birth, death }, shown = page.view) {
     if (death >= events) return `from ${momentText(page, birth, shown)} to the end`;
     const time = has_time ? ` (${formatDuration(shown.c.event_us(death) - shown.c.event_us(birth))})` : "";
     return `lived ${formatPlural(death - birth, "event")}${time}`;
-}
-
-/** @param {Page} page @param {number} pool index @param {View} [shown] */
-export function poolText(page, pool, shown = page.view) {
-    if (pool === 0) return "pool unknown";
-    const name = poolName(page, pool, shown);
-    return name === "default" ? "default pool" : `pool ${name}`;
 }

@@ -5,7 +5,7 @@ import {
     ALLOCATION_STACK_OF_FREE,
     ALLOCATION_UNMATCHED_END,
 } from "page_api";
-import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
+import { lifetimeText, phasesOfEvent, phaseText, poolText, streamText } from "./describe.js";
 import { groupColor } from "./legend.js";
 import { chooseHole, keeperOfHole } from "./map_hand.js";
 import { holeNow } from "./map_view.js";
@@ -74,9 +74,9 @@ function allocationFacts(/** @type {Page} */ page, /** @type {record_allocation}
     const merged = `${formatPlural(count, "allocation")} of one stack and time are one band, to keep the page small`;
     if (count > 1) addFact(facts, "Merged", merged);
     addLifetime(page, allocation, facts);
-    addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
+    addFact(facts, "Stream", streamText(page, stream));
     addFact(facts, "During", phasesOfEvent(page, birth).map(phaseText).join(" \u203a "));
-    if (pool !== 0) addFact(facts, "Pool", poolText(page, pool).replace(/^pool /, ""));
+    if (pool !== 0) addFact(facts, "Pool", poolText(page, pool));
     if (count === 1) addFact(facts, "Address", addressText(allocation));
     addFact(facts, "Compiled in", session.string(context.compile));
     addFact(facts, "Metadata", session.string(context.metadata));
@@ -249,6 +249,9 @@ function drawHole(page, block) {
     details.body.replaceChildren(make("p", "hint hole-line", keeper, choose, show));
 }
 
+/** The user's own frames that stand above all facts; a fold has the rest. */
+const FIRST_FRAMES = 3;
+
 function drawAllocation(/** @type {Page} */ page, /** @type {number} */ id) {
     const details = detailsOf(page);
     const allocation = page.view.c.allocation(id);
@@ -257,12 +260,12 @@ function drawAllocation(/** @type {Page} */ page, /** @type {number} */ id) {
     const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
     details.body.replaceChildren(
         siteHeading(page, pinnedSite(page)),
+        makeStack(page, allocation.stack, FIRST_FRAMES),
         details.siteLine,
         siblingsLine(page, id),
         ...keptHole(page, id),
         allocationFacts(page, allocation),
         ...notes,
-        makeStack(page, allocation.stack),
         ...forwardFrames(page, allocation),
     );
 }

@@ -50,10 +50,10 @@ export function wholeSteps(/** @type {Page} */ page) {
     return last > first ? { first, last } : null;
 }
 
-/** The ends compared by default: the first and the last whole step, otherwise the start and the peak. */
+/** The ends compared by default: the last two whole steps, otherwise the start and the peak. */
 function defaultEnds(/** @type {Page} */ page) {
     const whole = wholeSteps(page);
-    return whole ? { a: `s${whole.first}`, b: `s${whole.last}` } : { a: "start", b: "peak" };
+    return whole ? { a: `s${whole.last - 1}`, b: `s${whole.last}` } : { a: "start", b: "peak" };
 }
 
 /** Both ends, as text and as what they mean. @param {Page} page */

@@ -1,5 +1,5 @@
 // The form of the filter, and the strip with the sums of its matches.
-import { poolName, streamText } from "./describe.js";
+import { poolText, streamText } from "./describe.js";
 import {
     filterIsEmpty,
     INDEX_FIELDS,
@@ -53,7 +53,7 @@ function fillFilterMenus(page) {
     if (filterUi.device === state.device) return;
     filterUi.device = state.device;
     fillOptions(filterUi.stream, "stream", view.facts.streams, (stream) => streamText(page, stream));
-    fillOptions(filterUi.pool, "pool", view.facts.pools, (pool) => poolName(page, pool));
+    fillOptions(filterUi.pool, "pool", view.facts.pools, (pool) => poolText(page, pool));
     page.element("filter-streams", HTMLFieldSetElement).hidden = view.facts.streams < 2;
     page.element("filter-pools", HTMLFieldSetElement).hidden = view.facts.pools < 3;
 }

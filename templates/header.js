@@ -2,12 +2,12 @@
 import { WHOLE_FILE } from "page_api";
 import { openingWindow } from "./address.js";
 import { plotOf } from "./canvas.js";
-import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { drawFilter } from "./filter_form.js";
 import { misreadSentence } from "./history.js";
 import { oomMarker } from "./markers.js";
 import { placeOfText } from "./go_to.js";
-import { askFindings } from "./questions.js";
+import { breakable } from "./action_line.js";
+import { askCards, askFindings } from "./questions.js";
 import { placeOfMatch, searchOf, updateSearch } from "./search.js";
 import {
     allocationWord,
@@ -88,8 +88,9 @@ function drawFinding(page) {
     const [first] = page.opening ? [] : askFindings(page.view);
     ui.finding.hidden = page.view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
     if (ui.finding.hidden) return;
-    fillFigure(ui.finding, `! ${KIND_TITLES[first.kind] ?? first.kind}`, findingFigure(first), "");
-    ui.finding.title = `${first.title}. Show why (1)`;
+    const [{ kind, headline, amount }] = askCards(page.view);
+    fillFigure(ui.finding, `! ${kind}`, amount, "");
+    ui.finding.title = `${headline}. Show why (1)`;
 }
 
 /** Diagnostics of the current device and of the file. @param {Page} page */
@@ -125,7 +126,7 @@ export function openTrust(/** @type {Page} */ page) {
     const { meta, session } = page;
     const ui = uiOf(page);
     const notes = shownDiagnostics(page);
-    const items = notes.map(({ code, message }) => make("li", "", message, " ", make("code", "", code)));
+    const items = notes.map(({ code, message }) => make("li", "", ...breakable(message), { title: code }));
     const calm = make("p", "", "Complete: events and final state agree.");
     const facts = make("dl", "facts");
     addFact(facts, "File", String(meta.file ?? ""));
@@ -203,7 +204,8 @@ export function drawHeader(/** @type {Page} */ page) {
     page.element("axis-events", HTMLButtonElement).disabled = state.all;
     const pressed = page.element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
     const axis = state.axis === "time" ? " \u00b7 seconds" : "";
-    const how = `${pressed?.replace(" over time", "")} \u00b7 ${ui.color.selectedOptions[0]?.text}${axis}`;
+    const [order, color] = [pressed?.replace(" over time", "") ?? "", ui.color.selectedOptions[0]?.text ?? ""];
+    const how = `${dotted(order, color.toLowerCase() === order.toLowerCase() ? "" : color)}${axis}`;
     setText(page.element("view-open", HTMLElement), how);
     setText(page.element("tools-open", HTMLButtonElement), how);
     drawNote(page);

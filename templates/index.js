@@ -8,7 +8,7 @@ import { createFindings } from "./index/findings.js";
 import { createHeat } from "./index/heat.js";
 import { createState } from "./index/state.js";
 import { createTable } from "./index/table.js";
-import { createWords, kindTitle } from "./index/words.js";
+import { createWords } from "./index/words.js";
 import { dotted, element, formatBytes, formatCount, formatPlural, make, makeButton, setText } from "./text.js";
 
 /** @typedef {import("./index/data.js").Refusal} Refusal */
@@ -38,19 +38,20 @@ function showNotes(said, words) {
 /** Shows badges, each of which asks the list for its recordings.
  * @param {Batch} batch @param {(words: string) => void} ask */
 function showBadges({ rows, data }, ask) {
-    /** @type {Map<string, number>} */
+    /** @type {Map<string, {title: string, count: number}>} */
     const kinds = new Map();
     for (const { notes } of rows) {
         const urgent = notes.filter(({ severity, kind }) => severity !== "info" && kind !== "out_of_memory");
-        for (const kind of new Set(urgent.map((note) => note.kind))) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+        for (const [kind, title] of new Map(urgent.map((note) => [note.kind, note.kind_title])))
+            kinds.set(kind, { title, count: (kinds.get(kind)?.count ?? 0) + 1 });
     }
-    const most = [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 3);
+    const most = [...kinds].sort(([, a], [, b]) => b.count - a.count).slice(0, 3);
     /** @type {[words: string, count: number, text: string][]} */
     const badges = [
         ["oom", data.totals.out_of_memory, "out of memory"],
         ["odd", rows.filter((row) => row.finding !== null).length, "odd"],
         ...most.map(
-            ([kind, count]) => /** @type {[string, number, string]} */ ([kind, count, kindTitle(kind).toLowerCase()]),
+            ([kind, { title, count }]) => /** @type {[string, number, string]} */ ([kind, count, title.toLowerCase()]),
         ),
     ];
     const made = badges.map(([words, count, text]) => {

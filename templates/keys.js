@@ -4,16 +4,16 @@ import { plotOf } from "./canvas.js";
 import { copyStack } from "./details.js";
 import { nextDevice } from "./device_rows.js";
 import { markAt } from "./ends.js";
-import { KIND_TITLES } from "./finding_words.js";
 import { uiOf } from "./header.js";
 import { viewBack } from "./history.js";
 import { keeperOfHole, nextHole, toggleMap } from "./map_hand.js";
 import { openPalette } from "./palette.js";
 import { endProof } from "./proof.js";
-import { askFindings } from "./questions.js";
+import { askCards, askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
-import { openTab, sideKey, viewCommands } from "./side.js";
+import { openTab, sideKey, tabKeys, viewCommands } from "./side.js";
 import { axisOfEvent, change, flush, HEADER, heldMoment, invalidate, perPage, select } from "./state.js";
+import { element, make } from "./text.js";
 import { fitBytes, fitSelection, fitWindow, goToEvent, panWindow, setAxis, zoomWindow } from "./window.js";
 
 /** `o`: goes to the first OOM, then to the one after the marked moment. @param {Page} page */
@@ -88,37 +88,43 @@ function askWhere(page) {
     uiOf(page).search.focus();
 }
 
-/** Keys, their names in the palette ("": none, or the side has it), and what they do.
- * @type {[key: string, name: string, act: (page: Page) => unknown][]} */
+/** Keys, what they are called in the palette and in the sheet of keys ("": in neither), what they do, and where there is
+ * nothing to do, in which pages they are offered.
+ * @type {[key: string, name: string, act: (page: Page) => unknown, offered?: (page: Page) => boolean][]} */
 const KEYS = [
     ["p", "Go to the peak", (page) => goToEvent(page, page.view.facts.peak_event)],
-    ["o", "Go to the out-of-memory moment", goToOom],
+    ["o", "Go to the out-of-memory moment, then to the next one", goToOom, ({ view }) => view.facts.ooms > 0],
     ["0", "Show the whole run", fitWindow],
     ["9", "The window that the page opened with", fitOpening],
-    ["e", "Go to an event, a time or a step", askWhere],
-    ["f", "Fit the selection", fitSelection],
-    ["v", "Fit the height to the window", (page) => fitBytes(page, plotOf(page).timeline.width)],
+    ["e", "Go to an event, a time or a step: 2737, 62 ms, step 4, peak, oom", askWhere],
+    ["f", "Fit the selected range, else the pinned allocation, else the whole run", fitSelection],
+    [
+        "v",
+        "Fit the height to the window, or back to the whole run",
+        (page) => fitBytes(page, plotOf(page).timeline.width),
+    ],
     ["w", "Zoom in", (page) => zoomWindow(page, 1.5, keyMiddle(page))],
     ["s", "Zoom out", (page) => zoomWindow(page, 1 / 1.5, keyMiddle(page))],
     ["a", "Pan left", (page) => panWindow(page, -0.15)],
     ["d", "Pan right", (page) => panWindow(page, 0.15)],
-    ["g", "Map of segments and blocks", toggleMap],
-    ["h", "The largest hole, then the next smaller one", nextHole],
-    ["k", "What keeps the chosen hole", keeperOfHole],
-    ["m", "Mark this moment: A, then B, then C", markMoment],
-    [",", "One event back", (page) => stepMoment(page, -1)],
-    [".", "One event forward", (page) => stepMoment(page, 1)],
+    ["g", "Map of segments and blocks; in it arrows move, Enter pins", toggleMap, hasMap],
+    ["h", "The largest hole, then the next smaller one", nextHole, hasMap],
+    ["k", "What keeps the chosen hole", keeperOfHole, hasMap],
+    ["m", "Mark this moment: A, then B, then C; Alt+click does the same", markMoment],
+    [",", "One event back; with Shift select a range", (page) => stepMoment(page, -1)],
+    [".", "One event forward; with Shift select a range", (page) => stepMoment(page, 1)],
     [
         "t",
         "Switch between events and seconds",
         (page) => page.state.all || setAxis(page, page.state.axis === "events" ? "time" : "events"),
+        ({ view }) => Boolean(view.facts.has_time),
     ],
     ["[", "Back to the previous view", viewBack],
     ["]", "Forward to the next view", () => history.forward()],
-    ["/", "Search", (page) => uiOf(page).search.focus()],
-    ["r", "All devices on one axis of time, or one alone", (page) => showAll(page, !page.state.all)],
-    ["n", "The next device", nextDevice],
-    ["?", "Keys and mouse", (page) => uiOf(page).keysDialog.showModal()],
+    ["/", "Search; Enter next match, Shift+Enter previous", (page) => uiOf(page).search.focus()],
+    ["r", "All devices on one axis of time, or one alone", (page) => showAll(page, !page.state.all), hasDevices],
+    ["n", "The next device", nextDevice, hasDevices],
+    ["?", "Keys and mouse", showKeys],
     ["+", "", (page) => zoomWindow(page, 1.5, keyMiddle(page))],
     ["-", "", (page) => zoomWindow(page, 1 / 1.5, keyMiddle(page))],
     ["Enter", "", pinMoment],
@@ -128,6 +134,52 @@ const KEYS = [
             /** @type {[string, string, (page: Page) => void]} */ ([`${nth}`, "", (page) => openTab(page, nth - 1)]),
     ),
 ];
+
+/** What no key of the page's own does, and keys of its parts. @type {[what: string, text: string][]} */
+const HANDS = [
+    ["Wheel", "Zoom at the cursor; with Alt or over the axis of bytes zoom the bytes; with Shift pan; a pinch zooms"],
+    ["Drag", "Pan; with Shift select a range"],
+    ["Touch", "Drag pans, two fingers zoom, a tap pins"],
+    ["Click", "Pin an allocation and its moment; a phase below the plot becomes the selected range"],
+    ["Double click", "Show the whole run"],
+    ["Enter", "Pin what is under the pointer, else what the marked event made or freed"],
+    ["Escape", "Close, then undo highlight, selection, pin and search"],
+    ["Ctrl+K", "Every command by its name"],
+    ["In a list", "Arrows, Home and End move, Enter highlights"],
+    ["In Tree", "c turns the tree, Backspace shows the whole tree"],
+    ["In Compare", "x swaps A and B, q asks the next question (of a selected range also in Who), l lays B over A"],
+];
+
+/** @param {Page} page */
+function hasMap({ view }) {
+    return view.sentence("map_refusal") === "";
+}
+
+/** @param {Page} page */
+function hasDevices({ session }) {
+    return session.devices.length > 1;
+}
+
+/** The commands with a key that the page offers. @param {Page} page */
+const offeredKeys = (page) => KEYS.filter(([, name, , offered]) => name && (offered?.(page) ?? true));
+
+/** Shows the sheet of keys, from its top. @param {Page} page */
+export function showKeys(page) {
+    const { keysDialog } = uiOf(page);
+    const row = (/** @type {string} */ what, /** @type {string} */ text) =>
+        make("tr", "", make("th", "", what, { scope: "row" }), make("td", "", text));
+    const keys = offeredKeys(page).map(([key, name]) => row(key, name));
+    const tabs = tabKeys(page).map(({ key, name }) => row(key, `Open ${name}, with the keyboard in the panel`));
+    const hands = HANDS.map(([what, text]) => row(what, text));
+    element("keys-body", HTMLTableSectionElement).replaceChildren(
+        ...hands.slice(0, 5),
+        ...keys,
+        ...tabs,
+        ...hands.slice(5),
+    );
+    keysDialog.showModal();
+    keysDialog.scrollTop = 0;
+}
 
 const ACTIONS = new Map(KEYS.map(([key, , act]) => [key, act]));
 
@@ -165,12 +217,12 @@ function commands(/** @type {Page} */ page) {
             },
         })),
     );
-    const found = askFindings(page.view).map((finding) => ({
-        name: `${KIND_TITLES[finding.kind]}: ${finding.title}`,
-        act: () => goToView(page, finding.view),
+    const found = askCards(page.view).map(({ kind, headline }, i) => ({
+        name: `${kind}: ${headline}`,
+        act: () => goToView(page, askFindings(page.view)[i].view),
     }));
     return [
-        ...KEYS.filter(([, name]) => name).map(([key, name, act]) => ({ name, key, act: () => void act(page) })),
+        ...offeredKeys(page).map(([key, name, act]) => ({ name, key, act: () => void act(page) })),
         ...viewCommands(page),
         { name: "Copy stack", act: () => copyStack(page, false) },
         ...named,

@@ -1,30 +1,32 @@
-// The legend below the timeline: what lines and patterns mean and, in colourings other than by call site, what each
-// colour means. By call site the list beside the timeline is the legend.
-import { poolName, streamText } from "./describe.js";
+// The legend below the timeline: what each colour of the picture is, with its bytes and share at the cursor's moment, the
+// largest first, and what lines and patterns mean. It has as many rows as fit, so that no moment moves the plot.
 import { momentWords, shownMoment } from "./moment.js";
-import { askSums, bytesOfKeys, SLOTS } from "./questions.js";
-import { OF_FREE, PARTS } from "./session.js";
-import { capacityBytes, COLORINGS, heldMoment, isDark, perPage } from "./state.js";
+import { askSums, groupName, SLOTS } from "./questions.js";
+import { PARTS } from "./session.js";
+import { searchOf } from "./search.js";
+import { capacityBytes, COLORINGS, isDark, perPage, toggleFocus } from "./state.js";
 import {
     cssColor,
     formatBytes,
     formatCount,
     formatExactBytes,
     formatPlural,
+    formatShare,
     make,
     makeSwatch,
-    setText,
     tableFigures,
 } from "./text.js";
 
-const LEGEND_MOST = 14;
-
 const SCALE_STEPS = 16;
 
-export const legendOf = perPage((page) => page.element("legend", HTMLUListElement));
+/** The least width of an entry, in CSS pixels. */
+const ENTRY_WIDTH = 235;
 
-/** @param {string} text @param {string} color @param {string} [title] */
-const legendItem = (text, color, title) => make("li", "", makeSwatch(color), text, { title });
+export const legendOf = perPage((page) => ({
+    box: page.element("legend", HTMLUListElement),
+    /** What the entries were made for. */
+    asked: "",
+}));
 
 /** @param {Page} page @param {number} by @param {number} key */
 export const keyColor = (page, by, key) => cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
@@ -34,7 +36,7 @@ export const keyColor = (page, by, key) => cssColor(page.view.c.key_color(by, ke
 export const groupColor = (page, by, key) =>
     by === page.state.colorBy ? keyColor(page, COLORINGS.indexOf(by), key) : "";
 
-/** Adds a row of swatches, from small to large, with words at both ends and in between.
+/** Makes a row of swatches, from small to large, with words at both ends and in between.
  * @param {Page} page @param {number} by @param {(value: number) => string} format */
 function scaleItem(page, by, format) {
     const item = make("li", "legend-scale");
@@ -52,78 +54,105 @@ function scaleItem(page, by, format) {
     return item;
 }
 
-/** Bytes of each colour after an event. @param {Page} page @param {number} event */
-const bytesOfColors = (page, event) => bytesOfKeys(askSums(page.view, SLOTS.once, { at: event }, page.state.colorBy));
+/** @typedef {{color: string, name: string, bytes: number, focus: Focus}} Entry */
 
-/** The part of the legend that follows the moment. */
-const followingOf = perPage(
-    () =>
-        /** @type {{when: HTMLElement | null, figures: Map<number, HTMLElement>}} */ ({
-            when: null,
-            figures: new Map(),
-        }),
-);
-
-/** Writes the bytes of the names at the shown moment; their order stays that of the peak. @param {Page} page */
-export function drawLegendFigures(page) {
-    const following = followingOf(page);
-    if (!following.when) return;
-    const moment = shownMoment(page);
-    const bytes = bytesOfColors(page, moment);
-    const when = momentWords(page, moment);
-    setText(following.when, `${when.charAt(0).toUpperCase()}${when.slice(1)}:`);
-    const { text } = tableFigures(Math.max(...bytes.values()));
-    for (const [key, figure] of following.figures) {
-        setText(figure, text(bytes.get(key) ?? 0));
-        figure.title = formatExactBytes(bytes.get(key) ?? 0);
+/** The entries of a moment, the largest first, at most so many, and the bytes of all. @param {Page} page
+ * @param {number} event @param {number} most @returns {{entries: Entry[], bytes: number, count: number}} */
+export function legendEntries(page, event, most) {
+    const { session, state, view } = page;
+    const by = /** @type {Focus["by"]} */ (state.colorBy);
+    if (by === "site" || state.colorBy === "each") {
+        const { count, bytes } = view.groups(event, "parts");
+        const entries = view.firstGroups(most).map(({ site, part, bytes }) => {
+            const focus = /** @type {Focus} */ ({ by: "site", id: site });
+            return {
+                color: by === "site" ? view.siteColor(site, isDark(page)) : "",
+                name: session.siteText(site) + PARTS[part],
+                bytes,
+                focus,
+            };
+        });
+        return { entries, bytes, count };
     }
+    const sums = askSums(view, SLOTS.once, { at: event }, by);
+    const entry = (/** @type {number} */ key, /** @type {number} */ bytes) => {
+        const name = groupName(view, sums.by, key).replace(/_/g, " ");
+        return { color: groupColor(page, by, key), name, bytes, focus: { by, id: key } };
+    };
+    const entries = Array.from({ length: Math.min(most, sums.groups) }, (_, i) => {
+        const { key, bytes } = sums.row(i);
+        return entry(key, bytes);
+    });
+    // What the picture shows at other moments follows, where there is room.
+    const seen = new Set(entries.map(({ focus }) => focus.id));
+    const counts = { stream: view.facts.streams, pool: view.facts.pools, category: session.categoryNames().length };
+    const made = state.colorBy === "category" ? view.c.categories_made() : -1;
+    const known = /** @type {Record<string, number>} */ (counts)[state.colorBy];
+    for (let key = state.colorBy === "pool" ? 1 : 0; key < known && entries.length < most; key++)
+        if (!seen.has(key) && (made < 0 || (made >> key) & 1)) entries.push(entry(key, 0));
+    return { entries, bytes: sums.bytes, count: Math.max(sums.groups, entries.length) };
 }
 
-/** Adds the colours that have names, the largest at the peak first. @param {number} by @param {string[]} names */
-function namedItems(/** @type {Page} */ page, by, names) {
-    const following = followingOf(page);
-    const peak = bytesOfColors(page, page.view.facts.peak_event);
-    const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
-    known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
-    // Keys without bytes at the peak are listed too, except for the pool "unknown" and categories that never occur.
-    const made = by === 5 ? page.view.c.categories_made() : 0;
-    const shown = known
-        .filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || (made >> key) & 1)
-        .slice(0, LEGEND_MOST);
-    if (shown.length === 0) return [];
-    const items = shown.map(({ name, key }) => {
-        const item = legendItem(name, keyColor(page, by, key));
-        const figure = make("span", "legend-figure");
-        following.figures.set(key, figure);
-        item.append(" ", figure);
+/** Rows of the legend, and how many entries lie side by side. @param {HTMLElement} box */
+function legendRoom(box) {
+    const { columnGap, gridTemplateRows } = getComputedStyle(box);
+    const rows = gridTemplateRows.split(" ").length;
+    const style = getComputedStyle(box);
+    const width = box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    const gap = parseFloat(columnGap) || 0;
+    return { rows, columns: Math.max(1, Math.floor((width + gap) / (ENTRY_WIDTH + gap))) };
+}
+
+/** @param {string} name @param {string} figure @param {string} share @param {string} title */
+const entryParts = (name, figure, share, title) => [
+    make("span", "legend-name", name, { title }),
+    make("span", "legend-bytes", figure),
+    make("span", "legend-share", share),
+];
+
+/** Draws what the colours are at the shown moment. @param {Page} page */
+export function drawLegend(page) {
+    const { kept, state, view } = page;
+    const legend = legendOf(page);
+    const { box } = legend;
+    // Parts of call sites need categories, which are found in turns.
+    if (page.opening || box.offsetParent === null) return;
+    const moment = shownMoment(page);
+    const { rows, columns } = legendRoom(box);
+    const room = [rows, columns, capacityBytes(page), searchOf(page).version, state.only];
+    const now = JSON.stringify([state.device, moment, state.colorBy, isDark(page), kept.version, ...room]);
+    if (now === legend.asked) return;
+    legend.asked = now;
+    box.style.setProperty("--columns", String(columns));
+    const scales = {
+        size: () => scaleItem(page, 1, formatBytes),
+        age: () => scaleItem(page, 2, (events) => formatPlural(events, "event")),
+    };
+    const scale = /** @type {Record<string, () => HTMLElement>} */ (scales)[state.colorBy];
+    if (scale) {
+        box.replaceChildren(scale(), ...patternItems(page));
+        return;
+    }
+    const keys = rows * columns < 9 ? [] : patternItems(page);
+    const most = rows * columns - 1 - keys.length;
+    const { entries, bytes, count } = legendEntries(page, moment, most);
+    const { text } = tableFigures(entries[0]?.bytes ?? 0);
+    const items = entries.map(({ color, name, bytes: part, focus }) => {
+        const title = `${name}: ${formatExactBytes(part)} ${momentWords(page, moment)}`;
+        const words = entryParts(name, text(part), formatShare(part, bytes), title);
+        const item = make("li", "legend-entry", makeSwatch(color), ...words);
+        item.addEventListener("click", () => toggleFocus(page, focus));
         return item;
     });
-    const rest = names.length - shown.length;
-    if (rest > 0 && shown.length === LEGEND_MOST)
-        items.push(make("li", "legend-more", `and ${formatCount(rest)} more`));
-    following.when = make("li", "legend-more legend-when");
-    return [following.when, ...items];
-}
-
-function colorItems(/** @type {Page} */ page) {
-    const { session, state, view } = page;
-    const streams = () => Array.from({ length: view.facts.streams }, (_, i) => `stream ${streamText(page, i)}`);
-    const pools = () => Array.from({ length: view.facts.pools }, (_, i) => poolName(page, i));
-    const named = (/** @type {string} */ pool) => (pool.startsWith("(") ? `pool ${pool}` : `${pool} pool`);
-    switch (state.colorBy) {
-        case "size":
-            return [scaleItem(page, 1, formatBytes)];
-        case "age":
-            return [scaleItem(page, 2, (events) => formatPlural(events, "event"))];
-        case "stream":
-            return namedItems(page, 3, streams());
-        case "pool":
-            return namedItems(page, 4, pools().map(named));
-        case "category":
-            return namedItems(page, 5, session.categoryNames());
-        default:
-            return [];
+    const rest = bytes - entries.reduce((sum, entry) => sum + entry.bytes, 0);
+    const more = `${formatCount(count - entries.length)} more`;
+    if (count > entries.length) {
+        const words = entryParts(more, text(rest), formatShare(rest, bytes), "All others; Who lists them");
+        items.push(make("li", "legend-entry legend-rest", make("i", "swatch"), ...words));
     }
+    box.setAttribute("aria-label", `${formatBytes(bytes)} ${momentWords(page, moment)}, by colour`);
+    box.replaceChildren(...items, ...keys);
+    view.held = { count: 0, allocations: 0, bytes: 0 };
 }
 
 /** @param {string} kind @param {string} text @param {string} title */
@@ -141,58 +170,4 @@ function patternItems(page) {
     const waits = "Its memory cannot be used again until that stream is done";
     if (view.facts.pending > 0) items.push(patternItem("hatch", "freed, waits for another stream", waits));
     return items;
-}
-
-/** Call sites that the picture shows and the list lacks, because next to nothing of them is alive at the list's
- * moment. */
-const alsoOf = perPage(() => make("li", "legend-also"));
-
-/** Does a part of the search for them. True: it goes on. @param {Page} page */
-export const findsAlsoShown = (page) => alsoOf(page).isConnected && page.view.c.also_step(heldMoment(page)) === 1;
-
-/** Lists them once the view rests. The line exists before, so that nothing moves. @param {Page} page */
-export function drawAlsoShown(page) {
-    const { session, view } = page;
-    const also = alsoOf(page);
-    const shown = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment(page)) : 0 }, (_, i) =>
-        view.c.also(i),
-    );
-    const { text } = tableFigures(Math.max(0, ...shown.map(({ bytes }) => bytes)));
-    const items = shown.map(({ site, bytes, of_free }) => {
-        const name = `${session.siteText(site)}${of_free ? PARTS[OF_FREE] : ""} ${text(bytes)}`;
-        return make("span", "", makeSwatch(view.siteColor(site, isDark(page))), name);
-    });
-    also.replaceChildren(
-        items.length
-            ? "Also in the picture, each with its highest bytes:"
-            : "Every colour of the picture is in the list.",
-        ...items,
-    );
-    also.title = also.innerText;
-    const rest = make("span");
-    also.append(rest);
-    // Entries that do not fit are counted; the title lists all of them.
-    for (let left = items.length - 1; left >= 0 && also.scrollWidth > also.clientWidth; left--) {
-        items[left].remove();
-        setText(rest, `${formatCount(items.length - left)} more`);
-        if (left === 0)
-            also.replaceChildren(
-                `${formatCount(items.length)} more call site${items.length === 1 ? " is" : "s are"} shown but ` +
-                    `hold${items.length === 1 ? "s" : ""} nothing at this moment.`,
-            );
-    }
-}
-
-export function drawLegend(/** @type {Page} */ page) {
-    const following = followingOf(page);
-    const legendUi = legendOf(page);
-    following.when = null;
-    following.figures.clear();
-    legendUi.replaceChildren(
-        ...colorItems(page),
-        ...patternItems(page),
-        ...(page.state.colorBy === "site" && page.state.viewBy === "age" ? [alsoOf(page)] : []),
-    );
-    drawLegendFigures(page);
-    legendUi.hidden = legendUi.childElementCount === 0;
 }

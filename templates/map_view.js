@@ -3,7 +3,7 @@
 // them.
 import { DRAW_DARK, DRAW_FOUND } from "page_api";
 import { context2d, cutText, gutterOf, pen, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
-import { lifetimeText, poolName, streamText } from "./describe.js";
+import { lifetimeText, poolText, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
 import { searchOf } from "./search.js";
 import { floats } from "./session.js";
@@ -134,9 +134,8 @@ function drawPicture(/** @type {Page} */ page) {
 
 /** "default pool, stream 7, up to 1 MiB" @param {Page} page @param {record_map_group} group */
 function groupText(page, group) {
-    const name = poolName(page, group.pool);
-    const pool = name === "default" || name === "unknown" ? "default pool" : `private pool ${name}`;
-    const stream = page.view.facts.streams > 1 ? `stream ${streamText(page, group.stream)}` : "";
+    const pool = `${group.pool > 1 ? "private " : ""}${poolText(page, group.pool)}`;
+    const stream = page.view.facts.streams > 1 ? streamText(page, group.stream) : "";
     return dotted(pool, stream, group.small ? "up to 1 MiB" : "above 1 MiB");
 }
 

@@ -1,8 +1,8 @@
 // The card of an out-of-memory event: who made the request, the device as one bar, the memory that could not serve the
 // request, and why not.
-import { actionLine } from "./action_line.js";
+import { actionLine, breakable } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
-import { devicePlan } from "./plan_view.js";
+import { devicePlan, isServed, planCode, planRows, spareText } from "./plan_view.js";
 import { prove } from "./proof.js";
 import { change, isDark, momentText, topSites } from "./state.js";
 import {
@@ -32,8 +32,9 @@ function formatAlike(values) {
 }
 
 /** A line on the bytes that were missing. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
-function lackText(page, { size }, { lacking_bytes }) {
-    if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
+function lackText(page, { size, device_free: free }, { lacking_bytes, unused_bytes }) {
+    const [requested, lacking] = formatAlike([size, lacking_bytes, free, unused_bytes + free]);
+    if (lacking_bytes > 0) return `${lacking} short of the ${requested} requested`;
     if (!page.session.facts.has_allocations) return `${formatBytes(size)} requested, by the log`;
     return "Enough memory, but no hole serves it";
 }
@@ -121,39 +122,44 @@ function holders(page, oom, { lacking_bytes, unused_bytes }) {
     return line;
 }
 
-/** Advice that the card's table and first sentence contain already. */
+/** Advice that the card's table, its first sentence or the plan contain already. */
 const SAID_ABOVE = ["memory_in_use", "nothing_in_use", "not_in_one_piece"];
 
-/** The report's advice, which the page carries, because only its writer could ask the model. @param {Page} page
- * @param {number} index of the event */
+/** What to do, of the plan, which the page carries: the first change or set of changes that serves the request.
+ * @param {Page} page */
+function leastChange(page) {
+    const plan = devicePlan(page);
+    const first = plan?.refused === null ? planRows(plan).find(isServed) : undefined;
+    if (!plan || !first) return null;
+    const code = planCode(first);
+    const limit = plan.budget.used_bytes;
+    const fits = plan.scope === "request" ? "Gets past this request" : "Fits";
+    const gain = `${fits}${limit === null ? "" : `, with ${spareText(first, limit)}`}`;
+    const rest = plan.scope === "request" ? "; what the rest of its step needs is not recorded" : "";
+    const why = `${first.title.charAt(0).toUpperCase()}${first.title.slice(1)}${rest}.`;
+    return actionLine({ head: "What to do", sure: first.certainty, code, gain, why });
+}
+
+/** What the page's writer advised, because only it could ask the model. @param {Page} page @param {number} index of the
+ * event */
 function follows(page, index) {
     const { meta, session, view } = page;
+    // The model was asked about the last event only.
+    if (index < view.facts.ooms - 1) return [];
     const all =
         /** @type {Record<string, {code: string, text: string, short_bytes: number}[]> | undefined} */ (meta.follows)?.[
             String(session.devices[view.device].ordinal)
         ] ?? [];
-    // The model was asked about the last event only.
-    if (index < view.facts.ooms - 1) return [];
-    const told = all.filter(({ code }) => !SAID_ABOVE.includes(code));
-    const least = told.filter(({ code }) => code === "plan").map(({ text }) => planLine(page, text));
-    const others = told
-        .filter(({ code }) => code !== "plan")
-        .map(({ code, text, short_bytes: short }) =>
-            short > 0
-                ? actionLine("Not enough by itself", `${formatBytes(short)} short`, text, true)
-                : code === "log_action" || (code === "enable_expandable_segments" && least.length === 0)
-                  ? actionLine("What to do", "", text)
-                  : make("p", "card-advice", text),
-        );
-    return [...least, ...others];
-}
-
-/** The plan, "The least change that serves it (model): checkpoint ...", as an action and how sure it is.
- * @param {Page} page @param {string} text */
-function planLine(page, text) {
-    const [, sure = "", act = text] = /\((.*?)\): (.*)/.exec(text) ?? [];
-    const fits = devicePlan(page)?.scope === "request" ? "gets past this request" : "fits";
-    return actionLine("What to do", sure && `${fits}, ${sure}`, act.charAt(0).toUpperCase() + act.slice(1));
+    const least = leastChange(page);
+    const told = all.filter(({ code }) => !SAID_ABOVE.includes(code) && !(least && code === "plan"));
+    const others = told.map(({ code, text, short_bytes: short }) =>
+        short > 0
+            ? actionLine({ head: "Not enough by itself", gain: `${formatBytes(short)} short`, why: text, grey: true })
+            : code === "log_action" || code === "plan" || (code === "enable_expandable_segments" && !least)
+              ? actionLine({ head: "What to do", why: text })
+              : make("p", "card-advice", ...breakable(text)),
+    );
+    return [...(least ? [least] : []), ...others];
 }
 
 /** The parts of the card of an event. @param {number} index of the event @param {number} capacity 0: unknown */

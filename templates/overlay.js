@@ -12,7 +12,7 @@ import {
     xOfMoment,
     yOfBytes,
 } from "./canvas.js";
-import { lifetimeText, phaseText, poolText } from "./describe.js";
+import { lifetimeText, phaseText, poolText, streamText } from "./describe.js";
 import { laneOf, phaseLines } from "./lane.js";
 import { keeperNow, mapAllocation } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
@@ -426,7 +426,7 @@ function bandTip(page, index) {
     const kind = make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment");
     const head = make("p", "tip-head", formatBytes(band.bytes), kind);
     const site = band.stack ? view.stackSite(band.stack) : "the line that requested it was not recorded";
-    const place = dotted(`stream ${band.stream}`, band.pool === 0 ? "" : poolText(page, band.pool));
+    const place = dotted(streamText(page, band.stream), band.pool === 0 ? "" : poolText(page, band.pool));
     return [head, make("p", "tip-site", site), make("p", "", lifetimeText(page, band)), make("p", "tip-dim", place)];
 }
 

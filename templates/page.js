@@ -6,10 +6,10 @@ import { askDetail, drawDetail, startDetails } from "./details.js";
 import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
 import { ALL, drawDrawn, drawHeader, openTrust, uiOf } from "./header.js";
-import { goToOom } from "./keys.js";
+import { goToOom, showKeys } from "./keys.js";
 import { inTurns } from "./turns.js";
 import { laneHeight, laneOf, startLane } from "./lane.js";
-import { drawLegend, drawLegendFigures } from "./legend.js";
+import { drawLegend } from "./legend.js";
 import { drawMap, mapOf } from "./map_view.js";
 import { startMap } from "./map_hand.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
@@ -78,8 +78,6 @@ function* draw(page, parts) {
     if (parts & HEADER) drawHeader(page);
     if (parts & (HEADER | DETAIL | OVERLAY)) lightFocus(page);
     if (parts & (HEADER | OVERLAY)) drawProof(page);
-    if (parts & LEGEND) drawLegend(page);
-    else if (parts & LIST) drawLegendFigures(page);
     if (first && page.opening) {
         // Of so many allocations most are drawn in groups. What is written about that takes room from the plot.
         drawGroups(page, true);
@@ -114,6 +112,7 @@ function* draw(page, parts) {
     }
     if (parts & (OVERLAY | AXES)) {
         drawOverlay(page);
+        drawLegend(page);
         drawRows(page, (parts & AXES) !== 0);
     }
     if (parts & (MAP | AXES | OVERLAY)) drawMap(page, !(parts & (MAP | AXES)));
@@ -177,7 +176,7 @@ function startToolbar(/** @type {Page} */ page) {
     page.onClick("trust", () => openTrust(page));
     page.element("own-tab", HTMLButtonElement).hidden = parent === window || !/^(http|file)/.test(location.protocol);
     page.onClick("own-tab", () => window.open(location.href));
-    page.onClick("help", () => ui.keysDialog.showModal());
+    page.onClick("help", () => showKeys(page));
     page.onClick("about", () => openTrust(page));
     page.onClick("fit-opening", () => fitOpening(page));
     page.onClick("fit-peak", goToPeak);

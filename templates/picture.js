@@ -6,12 +6,11 @@ import { pinnedStack, pinnedText } from "./details.js";
 import { picturedRows } from "./device_rows.js";
 import { LETTERS } from "./ends.js";
 import { keptText } from "./filter.js";
-import { legendOf } from "./legend.js";
+import { legendEntries, legendOf } from "./legend.js";
 import { mapForPicture } from "./map_view.js";
 import { rangeText } from "./overlay.js";
 import { saveBlob } from "./save.js";
 import { searchOf } from "./search.js";
-import { PARTS } from "./session.js";
 import { allocationWord, capacityBytes, drawApart, heldMoment, isDark, momentText, timedDevices } from "./state.js";
 import {
     copyText,
@@ -41,36 +40,30 @@ const HEAD = 52;
 
 /** The legend's title and its lines: a colour and a text. @param {Page} page @returns {PictureLine[]} */
 function legendLines(page) {
-    const { session, state, view } = page;
-    const legendUi = legendOf(page);
+    const { state, view } = page;
     const moment = heldMoment(page);
-    if (state.colorBy === "site") {
-        const live = view.c.live_at(moment);
-        const { allocations, bytes } = view.groups(moment, "parts");
-        const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
-        const peak = `At the peak${view.facts.events ? `, ${momentText(page, moment)}` : ""}`;
-        const when = moment === view.facts.peak_event ? peak : `After ${momentText(page, moment)}`;
-        const rows = view.firstGroups(PICTURE_ROWS);
-        const figure = tableFigures(rows[0]?.bytes ?? 0).text;
+    const steps = legendOf(page).box.querySelectorAll(".legend-step");
+    if (["size", "age"].includes(state.colorBy))
         return [
-            { text: dotted(when, sum, formatPlural(allocations, allocationWord(page))), strong: true },
-            ...rows.map(({ bytes: part, site, part: kind }) => {
-                const color = view.c.site_color(site, isDark(page) ? 1 : 0);
-                const text = `${session.siteText(site)}${PARTS[kind]}  ${figure(part)} (${formatShare(part, live)})`;
-                return { color: cssColor(color), stripes: stripesOf(color), text };
-            }),
+            { text: "Colours", strong: true },
+            ...Array.from(steps, (step) => ({
+                color: /** @type {HTMLElement | null} */ (step.querySelector("i"))?.style.background ?? "",
+                text: /** @type {HTMLElement} */ (step).title,
+            })).filter((_, i) => i % 3 === 0),
         ];
-    }
-    const steps = legendUi.querySelectorAll(".legend-step");
-    const chips = steps.length
-        ? Array.from(steps).filter((_, i) => i % 3 === 0)
-        : legendUi.querySelectorAll("li:not(.legend-key, .legend-more)");
+    const live = view.c.live_at(moment);
+    const { entries, bytes } = legendEntries(page, moment, PICTURE_ROWS);
+    const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
+    const peak = `At the peak${view.facts.events ? `, ${momentText(page, moment)}` : ""}`;
+    const when = moment === view.facts.peak_event ? peak : `After ${momentText(page, moment)}`;
+    const figure = tableFigures(entries[0]?.bytes ?? 0).text;
     return [
-        { text: steps.length ? "Colours" : momentText(page, moment), strong: true },
-        ...Array.from(chips, (chip) => ({
-            color: /** @type {HTMLElement | null} */ (chip.querySelector("i"))?.style.background ?? "",
-            text: steps.length ? /** @type {HTMLElement} */ (chip).title : (chip.textContent ?? ""),
-        })),
+        { text: dotted(when, sum), strong: true },
+        ...entries.map(({ color, name, bytes: part, focus }) => {
+            const value = focus.by === "site" ? view.c.site_color(focus.id, isDark(page) ? 1 : 0) : 0;
+            const text = `${name}  ${figure(part)} (${formatShare(part, live)})`;
+            return { color: value ? cssColor(value) : color, stripes: stripesOf(value), text };
+        }),
     ];
 }
 

@@ -46,13 +46,23 @@ export function devicePlan(page) {
 export const isServed = (/** @type {Row} */ { fits }) =>
     fits === "yes" || fits === "with_retries" || fits === "request";
 
+/** The setting under which the least would be reserved; null: none is known. @param {Page} page */
+export function bestSetting(page) {
+    const plan = devicePlan(page);
+    const recorded = plan?.as_recorded.peak_reserved_bytes_max ?? 0;
+    const rows = plan?.refused === null ? plan.changes.filter(({ id }) => id.startsWith("settings:")) : [];
+    const reservedOf = (/** @type {Row} */ row) => row.peak_reserved_bytes_max ?? recorded;
+    const [row] = [...rows].sort((a, b) => reservedOf(a) - reservedOf(b));
+    return row ? { row, recorded, reserved: reservedOf(row), saved: recorded - reservedOf(row) } : null;
+}
+
 /** Is only the lower end of its range known? @param {Figures} row */
 const isBound = (row) => row.live_peak_bytes_max === null;
 
 /** The memory in use that a row needs; for a bound, the least that is known. @param {Figures} row */
 export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
 
-/** The best saving of a change. A set that serves counts as one that saves. @param {Row & Partial<Change>} row */
+/** The best saving of a change. A set that serves counts as one that saves. @param {Figures & {saves_peak_bytes?: number, saves_reserved_bytes?: number | null}} row */
 const saves = (row) => Math.max(row.saves_peak_bytes ?? 1, row.saves_reserved_bytes ?? 0);
 
 /** Rows that are served come first, bounds last; then by effort, then in the listed order. @param {DevicePlan} plan
@@ -67,6 +77,17 @@ export function planRows({ plans, changes }) {
     return [...sets, ...changes].sort((a, b) => Number(isServed(b)) - Number(isServed(a)) || effort(a) - effort(b));
 }
 
+/** What a change is as code or settings to paste. @param {Row} row */
+export const planCode = ({ code }) =>
+    [code]
+        .flat()
+        .map((line) => (/^PYTORCH_\w+=/.test(line) ? `export ${line}` : line))
+        .join("\n");
+
+/** The bytes to spare below the limit of a row that is served. @param {Row} row @param {number} limit */
+export const spareText = (row, limit) =>
+    `${formatFine(Math.max(0, limit - needed(row)))} to spare${SERVED_WORDS[row.fits ?? ""]}`;
+
 /** A row's figure with its verdict: the bytes to spare below the limit, or those missing.
  * @param {Row} row @param {DevicePlan["budget"]} budget */
 export function verdict(row, { used_bytes: limit }) {
@@ -74,8 +95,7 @@ export function verdict(row, { used_bytes: limit }) {
     if (limit === null || isBound(row)) return make("span", "plan-verdict", figure);
     const short = needed(row) - limit;
     const lacks = short > 0 ? `at least ${formatFine(short)} short` : "does not fit";
-    const spare = `${formatFine(Math.max(0, limit - needed(row)))} to spare`;
-    const words = isServed(row) ? `\u2713 ${spare}${SERVED_WORDS[row.fits ?? ""]}` : `\u2715 ${lacks}`;
+    const words = isServed(row) ? `\u2713 ${spareText(row, limit)}` : `\u2715 ${lacks}`;
     return make("span", "plan-verdict", figure, make("span", isServed(row) ? "enough" : "short", ` ${words}`));
 }
 

@@ -29,7 +29,6 @@ import {
     yOfBytes,
 } from "./canvas.js";
 import { drawLane, laneHeight, laneOf } from "./lane.js";
-import { drawAlsoShown, findsAlsoShown } from "./legend.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
 import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
@@ -253,10 +252,6 @@ export function* drawForPicture(page, pane, lane, found, scale, inside) {
     while (inside && onPicture(() => findsNames(page, pane))) yield;
     if (inside) onPicture(() => writeNames(page, pane));
     yield;
-    if (inside && pane === plot) {
-        while (findsAlsoShown(page)) yield;
-        drawAlsoShown(page);
-    }
     onPicture(() => {
         const over = context2d(made.axes);
         if (!inside) over.clearRect(0, 0, pane.width, pane.height);

@@ -100,6 +100,8 @@ function dragTo(/** @type {Page} */ page, /** @type {{x: number, y: number}} */ 
     if (hands.drag.range) {
         const [a, b] = [hands.drag.x, point.x].map((x) => axisOfX(page, Math.min(Math.max(x, 0), plot.width)));
         change(page, { range: rangeInRun(page, { from: Math.min(a, b), to: Math.max(a, b) }) });
+        // Who says what was made, freed and alive in it; Compare compares it, and the tree has it too.
+        if (!["who", "tree", "compare"].includes(page.state.tab)) change(page, { tab: "who" });
         return;
     }
     const shift = ((hands.drag.x - point.x) / plot.width) * (hands.drag.to - hands.drag.from);

@@ -101,7 +101,7 @@ export const bytesOfKeys = (sums) => new Map(sums.rows().map(({ key, bytes }) =>
 
 /** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
-/** A against B, by falling size of the difference. @param {View} view @param {About} a @param {About} b
+/** A against B, by falling size of the difference; the first `changed` rows differ. @param {View} view @param {About} a @param {About} b
  * @param {string} by @param {number[]} [slots] @param {Within | null} [within] */
 export function askDifferences(view, a, b, by, slots = SLOTS.ends, within = null) {
     const [sumsA, sumsB] = [askSums(view, slots[0], a, by, within), askSums(view, slots[1], b, by, within)];
@@ -114,7 +114,13 @@ export function askDifferences(view, a, b, by, slots = SLOTS.ends, within = null
         const [bytesA, bytesB] = [rowA?.bytes ?? 0, rowB?.bytes ?? 0];
         return { name: groupName(view, sumsA.by, key), key, stack, a: bytesA, b: bytesB, delta: bytesB - bytesA };
     };
-    return { a: sumsA, b: sumsB, count, row };
+    let [changed, end] = [0, count];
+    while (changed < end) {
+        const middle = (changed + end) >> 1;
+        if (row(middle).delta !== 0) changed = middle + 1;
+        else end = middle;
+    }
+    return { a: sumsA, b: sumsB, count, changed, row };
 }
 
 /** All rows of a comparison at once. The page's own comparison stays as it is.
@@ -286,6 +292,15 @@ export const askFindings = once((view) =>
             at_event,
             view: text(6),
         };
+    }),
+);
+
+/** What stands on each finding's card besides its sentences: the kind's title, the headline, the amount, what was found,
+ * and code to paste. */
+export const askCards = once((view) =>
+    Array.from({ length: view.c.findings() }, (_, i) => {
+        const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
+        return { kind: text(9), headline: text(10), amount: text(11), facts: text(12), code: text(13) };
     }),
 );
 

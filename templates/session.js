@@ -265,7 +265,7 @@ export class View {
         this.facts = this.c.facts();
     }
 
-    /** A text of the module; "" if it has none. @param {"map_refusal" | "replay_reason" | "peak_made"} name */
+    /** A text of the module; "" if it has none. @param {"map_refusal" | "replay_text" | "peak_made"} name */
     sentence(name) {
         const text = this.find[name]();
         return text ? this.session.decode(text) : "";

@@ -6,7 +6,7 @@ import { drawSiteLine } from "./details.js";
 import { createEach } from "./each_view.js";
 import { shownMoment } from "./moment.js";
 import { drawList, listKeysOf, listsCategories } from "./panel.js";
-import { createPlan } from "./plan_view.js";
+import { createPlan, devicePlan } from "./plan_view.js";
 import { makeSplitter } from "./splitter.js";
 import { change, drawn, perPage } from "./state.js";
 import { consume, setAll, setText } from "./text.js";
@@ -39,8 +39,6 @@ const sideOf = perPage(() => ({
     views: [],
     /** The view that is placed now. */
     placed: "",
-    /** Widths that the user has chosen, by tab. @type {Map<string, number>} */
-    widths: new Map(),
 }));
 
 const tabOf = (/** @type {Page} */ page, /** @type {string} */ id) => page.element(`tab-${id}`, HTMLButtonElement);
@@ -74,7 +72,8 @@ export function placeSide(page) {
         panelOf(page, id).hidden = id !== shown.id;
         if (tabIdOf(id) !== id) continue;
         const isOpen = id === tabIdOf(shown.id);
-        const tab = setAll(tabOf(page, id), { "aria-selected": isOpen, tabIndex: isOpen ? 0 : -1 });
+        const hidden = !hasContent(page, id);
+        const tab = setAll(tabOf(page, id), { "aria-selected": isOpen, tabIndex: isOpen ? 0 : -1, hidden });
         const number = count?.() ?? 0;
         const badge = tab.querySelector("span");
         if (badge) {
@@ -82,7 +81,6 @@ export function placeSide(page) {
             badge.classList.toggle("tab-urgent", urgent?.() ?? false);
         }
     }
-    applyWidth(page);
     const moved = shown.id !== side.placed;
     side.placed = shown.id;
     return moved;
@@ -102,8 +100,25 @@ const TABS = ["why", "plan", "who", "compare", "allocator"];
 /** @param {Page} page */
 const tabsOf = (page) => [...page.first.map(([id]) => id), ...TABS];
 
+/** Has a view something to say of the shown device? One that an address opens is there all the same.
+ * @param {Page} page @param {string} id */
+function hasContent(page, id) {
+    if (tabIdOf(page.state.tab) === id) return true;
+    if (id === "plan") return devicePlan(page)?.budget.used_bytes != null;
+    if (id === "allocator") return page.view.sentence("map_refusal") === "";
+    return id !== "compare" || page.view.facts.events > 0;
+}
+
 /** @param {Page} page */
-const shownTabs = (page) => tabsOf(page).filter((id) => sideOf(page).views.some((view) => view.id === id));
+const shownTabs = (page) =>
+    tabsOf(page).filter((id) => sideOf(page).views.some((view) => view.id === id) && hasContent(page, id));
+
+/** The keys of the tabs that are shown, and their names. @param {Page} page */
+export const tabKeys = (page) =>
+    shownTabs(page).map((id) => ({
+        key: String(tabsOf(page).indexOf(id) + 1),
+        name: tabOf(page, id).childNodes[0].textContent?.trim() ?? "",
+    }));
 
 /** Opens a view and puts the focus into its panel. @param {Page} page @param {string} id */
 async function openView(page, id) {
@@ -143,21 +158,12 @@ const SIDE_LEAST = 280;
 
 const STAGE_LEAST = 520;
 
-function applyWidth(/** @type {Page} */ page) {
-    const width = sideOf(page).widths.get(current(page).id);
-    page.element("main", HTMLElement).style.setProperty("--side", width === undefined ? "" : `${width}px`);
-}
-
 function startWidth(/** @type {Page} */ page) {
-    const side = sideOf(page);
     const box = page.element("side", HTMLElement);
     makeSplitter(page.element("split-side", HTMLDivElement), {
         read: () => box.offsetWidth,
-        write: (pixels) => {
-            if (pixels === null) side.widths.delete(current(page).id);
-            else side.widths.set(current(page).id, pixels);
-            applyWidth(page);
-        },
+        write: (pixels) =>
+            page.element("main", HTMLElement).style.setProperty("--side", pixels === null ? "" : `${pixels}px`),
         least: SIDE_LEAST,
         most: () => innerWidth - STAGE_LEAST,
         sign: -1,
@@ -169,9 +175,8 @@ export function startSide(/** @type {Page} */ page) {
     startWidth(page);
     for (const [id, create] of [...page.first, ...REGISTRY]) side.views.push(create(page, panelOf(page, id)));
     for (const id of FORMS) page.onClick(`form-${id}`, () => change(page, { tab: id }));
-    for (const id of shownTabs(page)) {
+    for (const id of tabsOf(page)) {
         const tab = tabOf(page, id);
-        tab.hidden = false;
         tab.addEventListener("click", () => change(page, { tab: id }));
         tab.addEventListener("keydown", (event) => {
             const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;

@@ -64,23 +64,27 @@ function makeFold(/** @type {Page} */ page, runs, site) {
     return make("li", "fold", details);
 }
 
-export function makeStack(/** @type {Page} */ page, /** @type {number} */ stack) {
+/** Makes a stack of which the first of the user's own frames are shown. @param {Page} page @param {number} stack
+ * @param {number} [most] of them */
+export function makeStack(page, stack, most = FRAMES_MOST) {
     const { session, view } = page;
     const site = view.c.stack_site(stack) >>> 0;
     const list = make("ol", "frames");
     /** @type {{id: number, times: number}[]} */
     let folded = [];
+    let own = 0;
     const flush = () => {
         if (folded.length) list.append(makeFold(page, folded, site));
         folded = [];
     };
     for (const run of elideRepeats(session.stackFrames(stack))) {
         const shown = run.id === site || view.c.frame_kind(run.id) === FRAME_USER;
-        if (!shown || list.childElementCount >= FRAMES_MOST) {
+        if (!shown || own >= most || list.childElementCount >= FRAMES_MOST) {
             folded.push(run);
             continue;
         }
         flush();
+        own++;
         list.append(makeFrame(page, run, site));
     }
     flush();

@@ -1,14 +1,13 @@
 // Why: what Strata concludes, as cards with figures and buttons that show the evidence.
 import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "page_api";
-import { actionLine } from "./action_line.js";
-import { KIND_TITLES, findingFigure, titleText } from "./finding_words.js";
+import { actionLine, breakable, sureWord } from "./action_line.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
 import { wholeSteps } from "./ends.js";
-import { devicePlan } from "./plan_view.js";
+import { bestSetting, devicePlan, planCode } from "./plan_view.js";
 import { prove, showFinding, shownName } from "./proof.js";
-import { askFindings, askSteps, askSums, findingIds, findingsCount, listSums, SLOTS } from "./questions.js";
+import { askCards, askFindings, askSteps, askSums, findingIds, findingsCount, listSums, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { askAll, capacityBytes, change, momentText } from "./state.js";
@@ -134,20 +133,39 @@ function findingPicture(page, finding, index) {
     return bars.length ? bars : runPicture(page, finding, page.view.c.finding(index));
 }
 
-/** @param {Page} page @param {PageFinding} finding */
-function findingAction(page, { action, saves_peak_bytes: saves, site, bytes }) {
-    if (action) return [actionLine("What to do", saves ? `${formatBytes(saves)} off the peak` : "", action)];
+/** @param {Page} page @param {PageFinding} finding @param {string} code */
+function findingAction(page, { action, saves_peak_bytes: saves, site, bytes }, code) {
+    const gain = saves ? `${formatBytes(saves)} off the peak` : "";
+    if (action) return [actionLine({ head: "What to do", code, gain, why: action })];
     // Without stacks nothing can be named.
     const nameless = bytes > 0 && site === null && page.session.facts.stacks <= 1;
-    return nameless
-        ? [actionLine("Call site not recorded", "", "Record with stacks to see which line allocates it.", true)]
-        : [];
+    const why = "Record with stacks to see which line allocates it.";
+    return nameless ? [actionLine({ head: "Call site not recorded", why, grey: true })] : [];
 }
 
 function findingBody(/** @type {Page} */ page, /** @type {PageFinding} */ finding, /** @type {number} */ index) {
-    const { detail, action } = finding;
-    const said = action && detail.endsWith(action) ? detail.slice(0, -action.length).trim() : detail;
-    return [...findingPicture(page, finding, index), make("p", "", said), ...findingAction(page, finding)];
+    const { facts, code } = askCards(page.view)[index];
+    return [
+        ...findingPicture(page, finding, index),
+        make("p", "", ...breakable(facts)),
+        ...findingAction(page, finding, code),
+    ];
+}
+
+/** The answer to what another setting would have reserved, where that saves a fifth or more and memory did not run out.
+ * @param {Page} page */
+function settingCard(page) {
+    const best = bestSetting(page);
+    if (!best || page.view.facts.ooms > 0 || best.saved * 5 < best.recorded) return [];
+    const { title, certainty } = best.row;
+    const { text } = tableFigures(best.recorded);
+    const head = `${title}: ${text(best.reserved)} reserved instead of ${text(best.recorded)}`;
+    const card = makeCard({ kind: "Setting", headline: head, amount: "" }, "medium", certainty, true);
+    card.append(
+        actionLine({ head: "What to do", code: planCode(best.row), gain: `${text(best.saved)} less reserved` }),
+        make("p", "card-actions", provingButton(page, "Show why", "Showing what is reserved", { tab: "allocator" })),
+    );
+    return [card];
 }
 
 /**
@@ -224,7 +242,7 @@ function findingActions(/** @type {Page} */ page, finding, record, index) {
     }
     row.append(...compareButton(page, finding, record));
     if (record.stack) row.append(stackButton(page, row, record.stack));
-    row.append(copyButton(page, `${titleText(finding.title)}. ${finding.detail}`, record.stack));
+    row.append(copyButton(page, `${askCards(page.view)[index].headline}. ${finding.detail}`, record.stack));
     return row;
 }
 
@@ -239,19 +257,20 @@ function copyButton(page, text, stack) {
     return button;
 }
 
-/** @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string}
- * title @param {boolean} open */
-function makeCard(kind, severity, confidence, figure, title, open) {
-    const [sure, amount] = [make("span", "card-sure", confidence), make("span", "card-figure", figure)];
-    const head = make("span", "card-head", make("b", "card-kind", KIND_TITLES[kind] ?? kind), sure, amount);
-    const summary = make("summary", "", head, make("span", "card-title", titleText(title)));
-    return make("details", `card card-${severity}`, { open }, summary);
+/** @param {{kind: string, headline: string, amount: string}} words @param {string} severity @param {string} confidence
+ * @param {boolean} open */
+function makeCard({ kind, headline, amount }, severity, confidence, open) {
+    const figure = make("span", "card-figure", amount);
+    const head = make("span", "card-head", make("b", "card-kind", kind), sureWord(confidence), figure);
+    const title = make("span", "card-title", ...breakable(headline));
+    return make("details", `card card-${severity}`, { open }, make("summary", "", head, title));
 }
 
 /** @param {Page} page @param {PageFinding} finding @param {number} index @param {boolean} open */
 function oomCard(page, finding, index, open) {
     const last = oomParts(page, page.view.facts.ooms - 1, capacityBytes(page));
-    const card = makeCard(finding.kind, "high", finding.confidence, last.when, last.title, open);
+    const { kind } = askCards(page.view)[index];
+    const card = makeCard({ kind, headline: last.title, amount: last.when }, "high", finding.confidence, open);
     const actions = make("p", "card-actions", showButton(page, finding, index, "Show the request"));
     const held = page.view.c.live_at(last.event);
     const who = `ho held ${formatBytes(held)}`;
@@ -260,7 +279,7 @@ function oomCard(page, finding, index, open) {
     if (last.stack) actions.append(stackButton(page, actions, last.stack));
     const [plan, shows] = ["What would make it fit", "Showing what would make it fit"];
     if (devicePlan(page)) actions.append(named("plan", provingButton(page, plan, shows, { tab: "plan" })));
-    actions.append(copyButton(page, `${titleText(finding.title)}. ${finding.detail}`, last.stack));
+    actions.append(copyButton(page, `${last.title}. ${finding.detail}`, last.stack));
     card.append(...last.body, actions);
     return card;
 }
@@ -269,8 +288,7 @@ function oomCard(page, finding, index, open) {
 function findingCard(page, finding, index, open) {
     if (finding.kind === "out_of_memory" && page.view.facts.ooms > 0) return oomCard(page, finding, index, open);
     const record = page.view.c.finding(index);
-    const { kind, severity, confidence, title } = finding;
-    const card = makeCard(kind, severity, confidence, findingFigure(finding), title, open);
+    const card = makeCard(askCards(page.view)[index], finding.severity, finding.confidence, open);
     const actions = findingActions(page, finding, record, index);
     card.append(actions);
     // The rest of a card is made when it is first opened, because the bars of every step take time.
@@ -311,7 +329,7 @@ function judgedFoot(page, count) {
 /** The sentence on the parts of the peak, which comes before everything else. @param {Page} page */
 function peakMade(page) {
     const made = page.view.sentence("peak_made");
-    return made ? [make("p", "peak-made", made)] : [];
+    return made ? [make("p", "peak-made", ...breakable(made))] : [];
 }
 
 /** Numbers the cards as scripts know them. If a document has two pages, those of the chosen one are numbered.
@@ -335,8 +353,10 @@ export function createWhy(/** @type {Page} */ page, /** @type {HTMLElement} */ b
         const cards = findings.map((finding, i) =>
             findingCard(page, finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
         );
-        box.replaceChildren(...cards, ...peakMade(page), judgedFoot(page, findings.length));
+        const foot = judgedFoot(page, findings.length);
+        box.replaceChildren(...cards, ...peakMade(page), foot);
         nameCards(page);
+        box.prepend(...settingCard(page));
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));

@@ -221,7 +221,7 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
 
 static void name_pool(struct words *words, const struct device_trace *device, uint32_t pool) {
     if (pool <= 1)
-        words_say(words, pool == POOL_UNKNOWN ? "unknown pool" : "default pool");
+        words_say(words, pool == POOL_UNKNOWN && device->n_pools > 1 ? "pool not recorded" : "default pool");
     else
         WORDS_TELL(words, "pool (%d, %d)", device->pools[pool].first, device->pools[pool].second);
 }

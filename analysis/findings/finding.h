@@ -112,6 +112,25 @@ uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *f
 uint32_t finding_action(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity);
 
+/* The detail without its last part. As above. */
+uint32_t finding_facts(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                       uint32_t capacity);
+
+/* "Gradients not cleared" for "gradients_kept"; a kind of another version stays as it is. */
+const char *kind_title(const char *kind);
+
+/* The title below the kind's: without its words, and with a capital letter unless it begins with a name of code. As
+ * above. */
+uint32_t finding_headline(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                          uint32_t capacity);
+
+/* The amount beside the title: "+24 MiB a step", "3 × 1.5 GiB", "1.5 GiB", "". As above. */
+uint32_t finding_amount(const struct finding *finding, char *text, uint32_t capacity);
+
+/* What to do as lines of code or a setting to paste; "": none. As above. */
+uint32_t finding_code(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                      uint32_t capacity);
+
 /* Does `bytes` mean an amount at `at_moment`? */
 bool finding_has_bytes(const struct finding *finding);
 

@@ -455,6 +455,14 @@ uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *f
     return words_end(&words);
 }
 
+uint32_t finding_facts(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                       uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    struct telling telling = {verdicts, finding, &words};
+    kinds[finding->kind].detail(&telling);
+    return words_end(&words);
+}
+
 uint32_t finding_action(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity) {
     struct words words = {text, capacity, 0};

@@ -186,6 +186,7 @@ static void add_finding(struct json_writer *json, const struct index *index,
     json_text(json, "kind", finding->kind);
     json_text(json, "severity", finding_severity_name[finding->severity]);
     json_text(json, "confidence", finding_confidence_name[finding->confidence]);
+    json_text(json, "kind_title", kind_title(finding->kind));
     json_text(json, "title", finding->title);
     json_text(json, "detail", finding->detail);
     json_text(json, "site", finding->site);
@@ -341,6 +342,7 @@ static void add_own_notes(struct json_writer *json, const struct index_note *not
         json_object(json, NULL, JSON_COMPACT);
         json_text(json, "kind", notes[i].kind);
         json_text(json, "severity", finding_severity_name[notes[i].severity]);
+        json_text(json, "kind_title", kind_title(notes[i].kind));
         json_text(json, "title", notes[i].title);
         json_text(json, "view", notes[i].view);
         json_end(json);

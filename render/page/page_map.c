@@ -38,24 +38,19 @@ u32 view_replay_some(struct page_view *view, u32 n_operations) {
     return replay_some(view->session, view_now(view), n_operations);
 }
 
-place view_replayed(struct page_view *view) {
-    struct page_device *device = view_now(view);
-    const struct replay *replay = &device->replay;
-    if (!device->replayed)
-        return 0;
-    return FILL(view, replayed, (double)replay->grade, (double)replay->allocations,
-                (double)replay->allocations_exact, (double)replay->driver_events,
-                (double)replay->driver_events_exact, (double)replay->reserved_max_error_bytes);
-}
-
 place view_map_refusal(struct page_view *view) {
     const struct timeline *timeline = view_timeline(view);
     return view_text(view, segments_refusal(timeline->trace, timeline->device));
 }
 
-place view_replay_reason(struct page_view *view) {
+place view_replay_text(struct page_view *view) {
     const struct page_device *device = view_now(view);
-    return view_text(view, device->replayed ? device->replay.reason : NULL);
+    struct words words = {view->name, sizeof view->name, 0};
+    if (!device->replayed)
+        return 0;
+    replay_tell(&words, &device->replay);
+    (void)words_end(&words);
+    return view_text(view, view->name);
 }
 
 /* ---- the state ---- */

@@ -86,7 +86,6 @@ static void query_begin(struct page_view *view, struct page_query *query) {
 static void shown_changed(struct page_view *view) {
     scene_forget(&view->scene);
     view->laid = LAID_NOTHING;
-    view_also_forget(view);
     view_spark_forget(view);
 }
 

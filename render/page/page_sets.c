@@ -59,55 +59,6 @@ place view_groups_sum(struct page_view *view) {
     return FILL(view, sum, (double)allocations, (double)bytes);
 }
 
-void view_also_forget(struct page_view *view) {
-    arena_release(&view->looking);
-    view->also = (struct also_finding){0};
-    view->also_found = false;
-}
-
-i32 view_also_step(struct page_view *view, f64 event) {
-    const struct scene *scene = &view->scene;
-    const uint32_t width = scene->view.width, moment = moment_of(view, event);
-    if (width == 0 || scene->moment == NULL) {
-        view_also_forget(view);
-        return PAYLOAD_OK;
-    }
-    uint32_t first = scene->moment[0], end = scene->moment[width - 1] + 1;
-    if (first != view->also.first || end != view->also.end || moment != view->also.moment) {
-        view_also_forget(view);
-        view->also = (struct also_finding){.timeline = scene->timeline,
-                                           .keep = scene->keep,
-                                           .arena = &view->looking,
-                                           .first = first,
-                                           .end = end,
-                                           .moment = moment,
-                                           .at_once = ALSO_AT_ONCE};
-    }
-    if (view->also_found)
-        return PAYLOAD_OK;
-    enum also_progress progress = also_shown_step(&view->also);
-    if (progress == ALSO_GOES_ON)
-        return PAYLOAD_MORE;
-    arena_release(&view->looking);
-    view->also_found = progress == ALSO_FOUND;
-    if (!view->also_found)
-        view_also_forget(view);
-    return view->also_found ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
-}
-
-u32 view_also_shown(struct page_view *view, f64 event) {
-    while (view_also_step(view, event) == PAYLOAD_MORE) {
-    }
-    return view->also_found ? view->also.count : 0;
-}
-
-place view_also(struct page_view *view, u32 index) {
-    if (!view->also_found || index >= view->also.count)
-        return 0;
-    const struct also_shown *also = &view->also.also[index];
-    return FILL(view, also, also->site, (double)also->bytes, also->of_free);
-}
-
 place view_site_sum(struct page_view *view, u32 site, f64 event) {
     const struct allocations *allocations = view_allocations(view);
     const uint32_t *site_of = view_timeline(view)->site;

@@ -12,7 +12,6 @@
 #include "analysis/model/fragmentation.h"
 #include "analysis/model/pool_use.h"
 #include "base/sort.h"
-#include "layout/also_shown.h"
 #include "layout/extent.h"
 #include "layout/groups.h"
 #include "layout/memory_map.h"
@@ -161,13 +160,12 @@ struct page_view {
     struct page_session *session;
     uint32_t index; /* index of its device */
     struct arena arena, grouping;
-    /* memory of the tree, the pairs, the blocks, the matches, and what the picture also shows */
-    struct arena planting, pairing, holding, listing, looking;
+    /* memory of the tree, the pairs, the blocks, and the matches */
+    struct arena planting, pairing, holding, listing;
     struct scene scene;
     struct scene banded; /* scene of segments; shown instead of `scene` if `by_segments` */
     struct raster raster;
     struct band_names names;  /* of the last drawing */
-    struct also_finding also; /* of the window and the moment that were asked for last */
     struct page_sums sums[PAGE_SLOTS];
     enum compare_by within_by; /* sums cover only the group `within_key` of this kind, if `is_within` */
     uint32_t within_key;
@@ -190,7 +188,6 @@ struct page_view {
     uint64_t *only;       /* bitmap of the search's matches in `keep`, if is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
     bool parted;     /* bands of the last drawing were high enough to be told apart */
-    bool also_found; /* `also` is complete */
     bool named;      /* `names` are complete */
     bool fitted;     /* the window had a vertical scale of its own */
     bool dense;      /* its bands were too thin to be told apart */
@@ -235,9 +232,6 @@ bool session_blocks_step(struct page_session *session, struct page_device *devic
 
 /* Finds the layers' spans, once, in device->layer; returns their number, 0 if there is no memory. */
 uint32_t session_layers(struct page_session *session, struct page_device *device);
-
-/* Forgets which call sites the picture shows besides the list. */
-void view_also_forget(struct page_view *view);
 
 /* Forgets the curve that is being summed. */
 void view_spark_forget(struct page_view *view);

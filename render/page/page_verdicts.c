@@ -208,6 +208,11 @@ place view_finding_text(struct page_view *view, u32 index, u32 which) {
     case 8:
         return view_text(
             view, finding->kind == FINDING_OPTIMIZER_TEMPORARIES ? finding_way_name[finding->variant] : "");
+    case 9: return view_text(view, kind_title(finding_kind_name((enum finding_kind)finding->kind)));
+    case 10: finding_headline(verdicts, finding, view->name, sizeof view->name); break;
+    case 11: finding_amount(finding, view->name, sizeof view->name); break;
+    case 12: finding_facts(verdicts, finding, view->name, sizeof view->name); break;
+    case 13: finding_code(verdicts, finding, view->name, sizeof view->name); break;
     default: finding_view(verdicts, finding, view->name, sizeof view->name);
     }
     return view_text(view, view->name);

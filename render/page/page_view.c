@@ -25,7 +25,6 @@ static void view_forget(struct page_view *view) {
     view->matching = (struct matching){0};
     view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
     view->held = (struct held){0};
-    view_also_forget(view);
     view_spark_forget(view);
 }
 
@@ -52,7 +51,7 @@ place view_new(place session_place, u32 device) {
     view->session = session;
     struct arena *const arenas[] = {&view->arena,          &view->grouping,      &view->planting,
                                     &view->pairing,        &view->holding,       &view->listing,
-                                    &view->looking,        &view->map.holding,   &view->map.laying,
+                                    &view->map.holding,   &view->map.laying,
                                     &view->beside.holding, &view->beside.laying, &view->sparking.arena};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
         arena_init(arenas[i], host, SIZE_MAX);

@@ -152,6 +152,8 @@ static void add_causes(struct json_writer *json, const struct diff *diff) {
         json_object(json, NULL, JSON_COMPACT);
         diff_cause_text(diff, cause, text, sizeof text);
         json_text(json, "title", text);
+        diff_cause_sentence(diff, cause, text, sizeof text);
+        json_text(json, "sentence", text);
         diff_site_text(diff, &diff->comparison.site[cause->row], text, sizeof text);
         json_text(json, "site", text);
         json_i64(json, "bytes", cause->bytes);

@@ -70,6 +70,9 @@ bool diff_write_figures(struct buffer *out, const struct diff *diff);
 /* Writes a cause as one sentence: "+14.8 GiB: attention.py:88 forward is new". Cut at capacity - 1 bytes. */
 void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity);
 
+/* The same without its amount. */
+void diff_cause_sentence(const struct diff *diff, const struct cause *cause, char *text, size_t capacity);
+
 /* Writes the name of a row's site, "train.py:41 forward", as B calls it if B has it. */
 void diff_site_text(const struct diff *diff, const struct compare_site *site, char *text, size_t capacity);
 

@@ -206,7 +206,7 @@ static void cause_what(const struct diff *diff, const struct cause *cause, const
     }
 }
 
-void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
+void diff_cause_sentence(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
     const struct compare_site *row = &diff->comparison.site[cause->row];
     char site[SITE_NBYTES], where[SITE_NBYTES + 100], what[SITE_NBYTES * 3];
     diff_site_text(diff, row, site, sizeof site);
@@ -219,9 +219,14 @@ void diff_cause_text(const struct diff *diff, const struct cause *cause, char *t
     } else {
         cause_what(diff, cause, site, where, what, sizeof what);
     }
+    snprintf(text, capacity, "%s%s", cause->kind != CAUSE_MOVED && cause->follows ? "with it, " : "", what);
+}
+
+void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
+    char sentence[SITE_NBYTES * 3 + 16];
+    diff_cause_sentence(diff, cause, sentence, sizeof sentence);
     if (cause->kind == CAUSE_MOVED)
-        snprintf(text, capacity, "%s", what);
+        snprintf(text, capacity, "%s", sentence);
     else
-        snprintf(text, capacity, "%s: %s%s", format_bytes_change(cause->bytes).text,
-                 cause->follows ? "with it, " : "", what);
+        snprintf(text, capacity, "%s: %s", format_bytes_change(cause->bytes).text, sentence);
 }

@@ -5,7 +5,7 @@ import { formatCount } from "../text.js";
 
 /**
  * @typedef {{bytes: number, median_bytes: number, site: string}} Difference
- * @typedef {{kind: string, severity: string, title: string, view: string}} Note
+ * @typedef {{kind: string, kind_title: string, severity: string, title: string, view: string}} Note
  * @typedef {{input: string, kind?: string, rank: number | null, step: number | null, device: number, devices: number,
  * input_bytes: number,
  * events: number, peak_bytes: number, peak_event: number, end_bytes: number, reserved_peak_bytes: number,
@@ -19,7 +19,7 @@ import { formatCount } from "../text.js";
  * differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake: boolean}}
  * Row
  * @typedef {{input: string, reason: string}} Refusal
- * @typedef {{kind: string, severity: string, title: string, detail: string, site: string | null, bytes: number, count:
+ * @typedef {{kind: string, kind_title: string, severity: string, title: string, detail: string, site: string | null, bytes: number, count:
  * number,
  *   ranks: number[], rows: number[], view: string | null}} Finding
  * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, copies:

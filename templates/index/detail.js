@@ -1,12 +1,10 @@
 // One recording, beside the pictures: its findings, figures and curve, and its differences from the median.
-import { titleText } from "../finding_words.js";
 import { addFact, copyText, element, formatBytes, formatChange, formatCount, formatEvent } from "../text.js";
 import { formatPlural, make, makeButton, makeTableRow, tableFigures } from "../text.js";
 import { pen, themeColor } from "../paint.js";
 import { canvasContext, traceRun } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 import { makeLink, makeOutputs } from "./link.js";
-import { kindTitle } from "./words.js";
 
 /** @typedef {import("./data.js").Row} Row */
 
@@ -34,8 +32,8 @@ function makeNoteCards(notes, page, row) {
     for (const note of notes) {
         const there = kinds.get(note.kind);
         const card = there ?? make("div", `card ${note.severity}`);
-        if (there) card.append(make("p", "", titleText(note.title)));
-        else card.append(make("p", "card-kind", kindTitle(note.kind)), make("p", "card-title", titleText(note.title)));
+        if (there) card.append(make("p", "", note.title));
+        else card.append(make("p", "card-kind", note.kind_title), make("p", "card-title", note.title));
         if (note.view && page !== null) card.append(makeLink(page, "Show it in the page", row, note.view));
         kinds.set(note.kind, card);
     }

@@ -1,7 +1,6 @@
 // The differences among the recordings; equal findings of several ranks are one. Without any, a sentence says so.
 import { element, formatCount, formatPlural, make, makeButton, makeSwatch, setText } from "../text.js";
 import { rangesText } from "./data.js";
-import { kindTitle } from "./words.js";
 
 /** @typedef {import("./data.js").Finding} Finding */
 
@@ -30,7 +29,7 @@ export function createFindings(/** @type {Batch} */ batch, /** @type {{choose: (
         const pressed = { "aria-pressed": finding.rows.includes(chosen) };
         const button = makeButton(`finding ${finding.severity}`, "", choose, pressed);
         if (index !== undefined) button.append(makeSwatch(batch.colorOf(index) ?? "var(--curve)"));
-        button.append(make("span", "kind", kindTitle(finding.kind)), make("span", "title", finding.title));
+        button.append(make("span", "kind", finding.kind_title), make("span", "title", finding.title));
         const title = finding.ranks.length ? `ranks ${rangesText(finding.ranks, 40)}` : undefined;
         if (finding.rows.length > 1)
             button.append(make("span", "count dim", `${formatCount(finding.rows.length)} recordings`, { title }));

@@ -1,7 +1,5 @@
 // Finds the recordings that some words ask for: "rank 7", "oom", "odd", "host:node4", a kind of finding, a part of a
 // name.
-import { KIND_TITLES } from "../finding_words.js";
-
 /** @typedef {import("./data.js").Row} Row */
 
 function textOf(/** @type {Row} */ row) {
@@ -9,9 +7,6 @@ function textOf(/** @type {Row} */ row) {
     const sites = row.differences.map((difference) => difference.site);
     return [row.input, row.host, row.group, row.finding, ...notes, ...sites].join("\n").toLowerCase();
 }
-
-/** The name of a kind of finding; a file may say "constructor". @param {string} kind */
-export const kindTitle = (kind) => (Object.hasOwn(KIND_TITLES, kind) ? KIND_TITLES[kind] : kind.replaceAll("_", " "));
 
 /** Does a number match numbers as people write them, 7 or 3-9? @param {string} text @param {number | null} number */
 function hasNumber(text, number) {

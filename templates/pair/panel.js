@@ -74,10 +74,9 @@ function makeVerdict(figures) {
 
 /** Makes a cause's card, with the button that highlights its call site.
  * @param {Pair} pair @param {Pair["figures"]["causes"][0]} cause */
-function makeCause(pair, { title, site, bytes, kind, sites }) {
-    const [amount, sentence] = /^([+-]?[\d.,]+ \w+): (.*)$/s.exec(title)?.slice(1) ?? [formatChange(bytes), title];
+function makeCause(pair, { sentence, site, bytes, kind, sites }) {
     const colour = bytes > 0 ? "more" : bytes < 0 ? "less" : "";
-    const text = bytes === 0 ? "moved" : amount.replace("-", "\u2212");
+    const text = bytes === 0 ? "moved" : formatChange(bytes);
     const figure = make("b", colour, text, { title: formatExactBytes(bytes) });
     const facts = dotted(bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : "");
     const head = make("p", "cause-head", figure, make("span", "pane-dim", facts));

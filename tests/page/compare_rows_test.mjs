@@ -86,7 +86,10 @@ describe("rows of a comparison", { skip }, () => {
             await page.locator("#tree-rows > .row:not([hidden])").first().click();
             await until(async () => (await names())[1] === others[0], "it is open again");
             await rest(page);
-            assert.deepEqual(await names(), [first, ...others]);
+            const again = await names();
+            // A highlighted row adds a button above, which may take the room of the last row.
+            assert.ok(again.length >= others.length);
+            assert.deepEqual(again, [first, ...others].slice(0, again.length));
         }, { hash: "#tab=compare&a=e700&b=e1600" });
     });
 

@@ -69,7 +69,7 @@ describe("deep stacks", { skip }, () => {
             await setView(page, { selected: 0 });
             assert.ok(await page.evaluate(() => document.querySelectorAll("*").length) < 1500);
             const detail = page.locator("#detail");
-            assert.match(await detail.innerText(), /walk_0\b[^]*2,800 further frames/);
+            assert.match(await detail.innerText(), /walk_0\b[^]*2,997 further frames/);
             await detail.locator("summary").last().click();
             await until(async () => /walk_2999\b/.test(await detail.innerText()), "the outermost frame");
         });

@@ -273,7 +273,7 @@ describe("in turns", { skip }, () => {
             await tab.evaluate("strata.ready");
             const { order, room, ...seen } = await tab.evaluate(() => /** @type {any} */ (window).seen);
             const rooms = [room, await tab.evaluate("room()")];
-            await until(() => tab.evaluate(() => /** @type {any} */ (document.querySelector(".legend-also"))?.textContent), "all that follows");
+            await until(() => tab.evaluate(() => /** @type {any} */ (document.querySelector(".legend-entry"))?.textContent), "all that follows");
             await prepare(tab);
             const look = await tab.evaluate(() => /** @type {any} */ (window).look());
             const [app, address] = await tab.evaluate(() => [document.getElementById("app")?.innerText, location.hash]);
@@ -391,7 +391,7 @@ describe("in turns", { skip }, () => {
             });
             await page.goto(`file://${writePage(file)}`);
             await page.evaluate("strata.ready");
-            await until(() => page.evaluate(() => /** @type {any} */ (document.querySelector(".legend-also"))?.textContent), "the names, and what follows them");
+            await until(() => page.evaluate(() => /** @type {any} */ (window).looked.length > 1), "the search");
             const looked = /** @type {number[]} */ (await page.evaluate(() => /** @type {any} */ (window).looked));
             assert.ok(looked.length > 1, `${looked.length} steps`);
             assert.equal(new Set(looked).size, looked.length, "a turn for each step");
