@@ -7,10 +7,15 @@ import pathlib
 import pickle
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "samples"))
+from simulator.stories import Flavour, OutOfMemory, Recording, Shape, Training, World, settings, snapshot  # noqa: E402
+
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SAMPLES = ROOT / "samples"
 
@@ -113,6 +118,47 @@ class Plan(unittest.TestCase):
                 self.assertEqual((2, False, True), (done.returncode, path.exists(), says in done.stderr), done.stderr)
             for words in (("--json", "-o", f"{folder}/c.html"), ("--extrapolate", "a=1"), ("--ranks", "2"), ("--budget",), ("--width", "800")):
                 self.assertEqual(2, run(*words, event).returncode, words)
+
+    @staticmethod
+    def trained(folder, capacity, layers=4, steps=4):
+        """The path of a simulated training on such a device, and the highest memory in use."""
+        recording = Recording(Flavour(), 1, None)
+        world = World(11, recording, 1, capacity=capacity)
+        failed = None
+        training = Training(world, Shape(layers=layers, width=512, batch=4, tokens=512))
+        for step in range(steps):
+            try:
+                training.step(step)
+            except OutOfMemory:
+                failed = step
+                break
+        path = pathlib.Path(folder) / f"{capacity}.pickle"
+        path.write_bytes(pickle.dumps(snapshot(world, recording, settings(False), 0)))
+        return path, failed
+
+    def test_the_rest_of_the_step_counts(self):
+        """A step that fails is continued as the one before it went on: it needs as much as the same training without a
+        limit. In a first step nothing can be said to fit, and nothing is told to run without a graph."""
+        with tempfile.TemporaryDirectory() as folder:
+            whole, = answer(self.trained(folder, 1 << 40)[0])
+            need, met = whole["as_recorded"]["live_peak_bytes_max"], set()
+            for percent in range(30, 100, 5):
+                path, failed = self.trained(folder, whole["recorded"]["peak_reserved_bytes"] * percent // 100)
+                if failed is None:
+                    continue
+                device, = answer(path)
+                met.add(device["scope"])
+                self.assertEqual("request" if failed == 0 else "step", device["scope"], percent)
+                if failed:
+                    self.assertEqual(need, device["as_recorded"]["live_peak_bytes_max"], percent)
+                    continue
+                for one in (*device["changes"], *device["plans"], device["as_recorded"]):
+                    self.assertNotIn(one["fits"], ("yes", "with_retries"))
+                    self.assertNotIn("no_grad", one.get("id", ""))
+                    self.assertNotIn("unused_graph", one.get("id", ""))
+                for text in (run(path).stdout.decode(), subprocess.run([STRATA, "report", path], capture_output=True, check=True).stdout.decode()):
+                    self.assertEqual(bool(device["plans"]), "what the rest of its step needs is not recorded" in " ".join(text.split()))
+        self.assertEqual({"request", "step"}, met)
 
     def test_a_large_device_needs_nothing(self):
         device, = answer("--gpu", "80GiB", SAMPLES / "oom.pickle")

@@ -112,6 +112,8 @@ static bool figures_find(struct planner *planner) {
         if (!plan_set_solve(planner, &set, ASK_ALL))
             return false;
         change->figures = set.figures;
+        change->idle = set.figures.live_max >= plan->as_recorded.live_max &&
+                       (wide)set.figures.reserved_max * 100 >= (wide)plan->as_recorded.reserved_max * 99;
     }
     return true;
 }

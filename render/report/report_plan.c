@@ -190,7 +190,8 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     blocks_json(json, plan);
     json_array(json, "changes", JSON_LINES);
     for (uint32_t i = 0; i < plan->n_changes; i++)
-        change_json(json, sheet, plan, &plan->change[i]);
+        if (!plan->change[i].idle)
+            change_json(json, sheet, plan, &plan->change[i]);
     json_end(json);
     plans_json(json, sheet, plan);
     loss_json(json, plan);
@@ -257,6 +258,8 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
     row_write(sheet, "as recorded", "", &plan->as_recorded, "");
     for (uint32_t i = 0; i < plan->n_changes; i++) {
         const struct plan_change *change = &plan->change[i];
+        if (change->idle)
+            continue;
         row_write(sheet, PLAN_SAID(sheet, plan_words_title, plan, change, change->n_blocks),
                   PLAN_SAID(sheet, plan_words_cost, plan, (enum plan_cost)change->cost, change->n_blocks),
                   &change->figures, plan_certainty_name[change->certainty]);
