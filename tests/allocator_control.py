@@ -30,6 +30,7 @@ class Settings:
     roundup: int = 0  # divisions; 0: none
     large: int = 20  # MiB
     collect: float = 0.0
+    highest: bool = False  # takes the highest of equal free blocks
 
     def conf(self):
         """As PYTORCH_ALLOC_CONF spells them."""
@@ -121,6 +122,8 @@ class Configured(Allocator):
         if self.expandable:
             while i + 1 < len(free) and self._growable(free[i + 1]) < self._growable(free[i]):
                 i += 1
+        while self.settings.highest and i + 1 < len(free) and free[i + 1][0] == free[i][0]:
+            i += 1
         limit = self.settings.max_split * MIB or NEVER
         found = free[i][0]
         if (size < limit <= found) or (size >= limit and found >= size + self.settings.large * MIB):

@@ -388,6 +388,14 @@ static uint32_t find(struct allocator *a, uint32_t list, uint64_t rounded, struc
                                         : pass_reservations(a, free, *place);
         key = ordered_at(free, &a->store, *place);
     }
+    if (a->wanted_address != 0 && key != NULL) {
+        struct ordered_place other = ordered_seek(free, &a->store, key->first, a->wanted_address);
+        const struct ordered_key *wanted = ordered_at(free, &a->store, other);
+        if (wanted != NULL && wanted->first == key->first && wanted->second == a->wanted_address) {
+            *place = other;
+            key = wanted;
+        }
+    }
     return key != NULL && serves(a, rounded, key->first) ? key->value : 0;
 }
 

@@ -73,6 +73,9 @@ struct allocator {
     /* the next request has found no block and goes to the driver at once; for replays of a retry */
     bool no_search;
     bool no_retry; /* a request that finds no memory fails at once; for replays of a failed attempt */
+    /* Of free blocks of one size the next request takes the one at this address, if there is one; 0: the lowest one.
+     * For replays of allocators that choose otherwise among equal blocks. */
+    uint64_t wanted_address;
     uint64_t n_retries, n_ooms;
     uint64_t steps; /* work of searches beyond their bisection, of which hostile recordings make much */
     bool no_memory; /* the arena had none: the model has stopped, and its results mean nothing */

@@ -62,9 +62,11 @@ static void allocate(struct replayer *replayer, uint32_t allocation) {
     struct replay *replay = replayer->replay;
     /* A request completed by a retry does not search again, and was recorded before this allocation. */
     replayer->allocator.no_search = replayer->retried && replayer->n_pending != 0;
+    replayer->allocator.wanted_address = replayer->ties_are_free ? allocations->address[allocation] : 0;
     uint32_t block = allocator_allocate(&replayer->allocator, allocations->size[allocation],
                                         allocations->pool[allocation], allocations->stream[allocation]);
     replayer->retried = replayer->allocator.no_search = false;
+    replayer->allocator.wanted_address = 0;
     if (block == 0)
         return;
     uint32_t same = calls_compare(replayer);
@@ -291,6 +293,7 @@ struct replay_work {
     struct replayer replayer;
     struct program own; /* used if the caller has none */
     struct arena scratch;
+    struct replay strict; /* the result with the lowest of equal blocks, while the recorded ones are tried */
     enum replay_stage stage;
 };
 
@@ -332,12 +335,47 @@ static bool steps_make(struct replay_work *work, uint32_t n_steps) {
     return !work->replayer.allocator.no_memory;
 }
 
+/* Some versions (2.12.1) take another of several equal free blocks than the lowest, which changes no size: then all else
+ * is as recorded, and the grade is "near". Begins again with the recorded choice. */
+static void ties_try(struct replay_work *work) {
+    struct replayer *replayer = &work->replayer;
+    struct replay *replay = replayer->replay;
+    ARENA_DROP(replayer->result_arena, replayer->extra);
+    arena_release(&work->scratch);
+    work->strict = *replay;
+    *replay = (struct replay){.grade = REPLAY_REFUSED,
+                              .settings = work->strict.settings,
+                              .settings_known = work->strict.settings_known,
+                              .allocations = work->strict.allocations};
+    *replayer = (struct replayer){.replay = replay,
+                                  .trace = replayer->trace,
+                                  .device = replayer->device,
+                                  .program = replayer->program != &work->own ? replayer->program : NULL,
+                                  .arena = &work->scratch,
+                                  .result_arena = replayer->result_arena,
+                                  .ties_are_free = true};
+    work->stage = STAGE_LIST;
+}
+
 static bool end_make(struct replay_work *work) {
     struct replay *replay = work->replayer.replay;
     work->stage = STAGE_OVER;
     if (!replayer_compare_end(&work->replayer))
         return false;
     replayer_grade(&work->replayer);
+    if (work->replayer.ties_are_free) {
+        if (replay->grade == REPLAY_EXACT) {
+            replay->grade = REPLAY_NEAR;
+            replay->reason =
+                "of equal free blocks this version takes others than the model, which takes the lowest";
+        } else
+            *replay = work->strict;
+        return true;
+    }
+    if (replay->grade != REPLAY_EXACT && work->replayer.trouble == NULL) {
+        ties_try(work);
+        return true;
+    }
     if (replay->grade == REPLAY_EXACT) {
         replay->extra = work->replayer.extra;
         work->replayer.extra = NULL;

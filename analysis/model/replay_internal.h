@@ -13,6 +13,7 @@ struct replayer {
     const struct program *program;
     struct arena *arena, *result_arena; /* of the work; of what outlasts it */
     bool follows_largest;               /* the curve of the largest free block is requested */
+    bool ties_are_free;                 /* among equal free blocks the recorded one is taken */
     struct allocator allocator;
     struct segments segments;
     uint32_t *block_of; /* by allocation; 0: none */

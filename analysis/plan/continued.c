@@ -12,6 +12,7 @@ struct continuing {
     const struct oom_event *oom;
     uint32_t end;   /* the first allocation behind the failed request */
     uint32_t begin; /* the allocation that is that request one step before */
+    uint32_t step;  /* the first allocation of the step of the failed request */
 };
 
 static bool are_alike(const struct allocations *allocations, uint32_t a, uint32_t b) {
@@ -45,6 +46,7 @@ static bool begin_find(struct continuing *continuing) {
     }
     if (last == 0)
         return false;
+    continuing->step = older + first;
     uint32_t most = n_before - first, best = 0, from = turns->turn[last - 1].first;
     bool found = false;
     uint64_t work = (uint64_t)n_before * 8 + 1000000; /* a hostile recording has no end of equal requests */
@@ -63,6 +65,25 @@ static bool begin_find(struct continuing *continuing) {
         continuing->begin = row;
     }
     return found && (best == most || best >= ALIKE_LEAST);
+}
+
+/* Has a whole step of the optimizer been recorded? Its first one makes its state, and passes with accumulated gradients
+ * look like steps. It shows by what it makes, or by the step's gradients, of which none is left. */
+static bool optimizer_stepped(const struct continuing *continuing) {
+    const struct verdicts *verdicts = continuing->verdicts;
+    const struct allocations *allocations = continuing->allocations;
+    for (uint32_t i = 0; i < verdicts->runs.count; i++)
+        if (verdicts->runs.run[i].side == SIDE_OPTIMIZER &&
+            allocations->preexisting + verdicts->runs.run[i].last < continuing->end)
+            return true;
+    bool any = !phase_runs_has(&verdicts->runs, SIDE_BACKWARD); /* nothing is trained */
+    for (uint32_t row = continuing->begin; row < continuing->step; row++)
+        if (verdicts->category[row] == CATEGORY_GRADIENT) {
+            any = true;
+            if (allocations->death[row] > continuing->oom->event + 1)
+                return false;
+        }
+    return any;
 }
 
 /* Is it made in every step, or does it go within the step? Otherwise it is made once. */
@@ -178,7 +199,7 @@ bool continued_find(struct continued *continued, const struct verdicts *verdicts
     while (continuing.end > allocations->preexisting &&
            allocations->birth[continuing.end - 1] > continued->event + 1)
         continuing.end--;
-    if (!begin_find(&continuing))
+    if (!begin_find(&continuing) || !optimizer_stepped(&continuing))
         return true;
     continued->period = continued->event - (allocations->birth[continuing.begin] - 1);
     if ((uint64_t)continued->event + continued->period >= UINT32_MAX / 2)

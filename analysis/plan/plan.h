@@ -51,7 +51,8 @@ struct plan_change {
     struct plan_figures figures;
     struct edit form[2]; /* least and most; the second is empty where `forms` is 1 */
     uint32_t forms;
-    bool idle; /* by itself it leaves as much in use and reserved as recorded: not listed, but tried in pairs */
+    bool
+        idle; /* by itself it leaves as much in use and reserved as recorded: not listed, but tried in pairs */
 };
 
 struct plan_set {

@@ -149,7 +149,13 @@ static void reserved_settle(struct plan_figures *figures, const struct plan_run 
     }
     const struct whatif_result *rising = &run[n_runs - 2].result;
     figures->rising = rising->endless ? UINT64_MAX : rising->peak_reserved_bytes;
-    figures->reserved_max += what->checkpointed ? CHECKPOINT_SLACK_BYTES : 0;
+    if (!what->checkpointed)
+        return;
+    uint64_t least =
+                 figures->rounded_min > figures->reserved_min ? figures->reserved_min : figures->rounded_min,
+             room = figures->reserved_min - least;
+    figures->reserved_min -= room < CHECKPOINT_BELOW_BYTES ? room : CHECKPOINT_BELOW_BYTES;
+    figures->reserved_max += CHECKPOINT_SLACK_BYTES;
 }
 
 /* Within the budget, two at a time, until the answer is known. */

@@ -102,7 +102,6 @@ static void test_chosen_keys(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_keys), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_chosen_keys),
-                                       cmocka_unit_test(test_no_memory)};
+                                       cmocka_unit_test(test_chosen_keys), cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
