@@ -201,7 +201,7 @@ def measure(n_shapes=SHAPES):
 class Truth(unittest.TestCase):
     def test_predictions_and_plans(self):
         rows, plans = measure()
-        self.assertGreater(rows["checkpoint"][0], SHAPES)
+        self.assertGreater(rows["checkpoint"][0], SHAPES // 2)  # those that save something by themselves
         self.assertGreater(rows["some blocks"][0], SHAPES // 2)
         self.assertGreater(rows["several changes"][0], SHAPES // 2)
         for kind, (pairs, live, held, low) in rows.items():
