@@ -9,6 +9,7 @@ import json
 import pathlib
 import pickle
 import random
+import re
 import struct
 import sys
 import tempfile
@@ -310,6 +311,20 @@ class Options(unittest.TestCase):
         self.assertEqual(set(), set(sites(hidden)) & set(sites(internal)))
         self.assertEqual((plain["peak_bytes"], "own:yes"), (hidden["peak_bytes"], hidden["filter"]))
         self.assertIn("Filter", run("report", "--full", "--hide-internal", sample).stdout.decode())
+
+    def test_names_are_no_links(self):
+        """GitHub and GitLab look for links in the finished text of Markdown: names outside of code begin none."""
+        snapshot = pickle.loads((SAMPLES / "leak_two_per_layer.pickle").read_bytes())
+        own = [frame for trace in snapshot["device_traces"] for event in trace for frame in event.get("frames") or []
+               if frame["filename"].endswith(".py") and "/torch/" not in frame["filename"]]
+        path = self.folder / "s.pickle"
+        for name in ("https://evil.example/x", "owner/repo#12", "WWW.evil.example", "@team", "gh-12", "#123"):
+            for frame in own:
+                frame["name"] = name
+            path.write_bytes(pickle.dumps(snapshot))
+            text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", run("report", "--markdown", path).stdout.decode())  # without code
+            self.assertIn(name, text.replace("\u200b", "").replace("\\", ""))
+            self.assertEqual([], re.findall(r"(?i).*(?://|www\.|[#@](?!N\b)|gh-)\w.*", text), name)
 
     def test_redacted(self):
         sample = SAMPLES / "user_metadata_annotate.pickle"

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     NAME_CHARACTERS = 100,
@@ -155,8 +156,20 @@ static uint32_t next_tame(const char *text, size_t nbytes, size_t *at) {
     return utf8_steers(code) ? UTF8_REPLACEMENT : code;
 }
 
+/* Do these bytes end with what begins a link on GitHub or GitLab: "@team", "#12", "owner/repo#12", "GH-12", "http://a",
+ * "www.a"? Backslashes do not help: links are looked for in the finished text. */
+static bool begins_link(const char *text, size_t nbytes) {
+    static const char *const beginnings[] = {"@", "#", "://", "www.", "gh-"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        size_t n = strlen(beginnings[i]);
+        if (n <= nbytes && strncasecmp(text + nbytes - n, beginnings[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
-    char *text = room_for(sheet, nbytes * 4 + 1); /* each byte becomes at most four */
+    char *text = room_for(sheet, nbytes * 5 + 1); /* each byte becomes at most five */
     size_t used = 0;
     if (text == NULL)
         return "";
@@ -165,8 +178,8 @@ const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
         if (sheet->markdown && is_markup(code))
             text[used++] = '\\';
         used += utf8_put(code, text + used);
-        if (sheet->markdown && code == '@')
-            used += utf8_put(0x200b, text + used); /* a zero width space: then nobody is notified */
+        if (sheet->markdown && begins_link(bytes, at))
+            used += utf8_put(0x200b, text + used); /* a zero width space: nothing is linked, nobody notified */
     }
     text[used] = '\0';
     return text;
