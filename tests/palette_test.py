@@ -72,6 +72,13 @@ class Palette(unittest.TestCase):
                 self.assertGreaterEqual(contrast(color, ground), 3, f"{theme} {color:06x}")
                 self.assertGreaterEqual(max(contrast(color, ink) for ink in INKS), 4.5, f"{theme} {color:06x}")
 
+    def test_one_hue_in_both_themes(self):
+        """The 13th, shared by all others, is grey."""
+        plain = EYES["all cones"][0]
+        for light, dark in list(zip(sites("light"), sites("dark")))[:12]:
+            hues = [math.degrees(math.atan2(b, a)) for _, a, b in (lab(light, plain), lab(dark, plain))]
+            self.assertLess(abs((hues[1] - hues[0] + 180) % 360 - 180), 16, f"{light:06x} {dark:06x}")
+
     def test_no_two_alike(self):
         for theme in GROUND:
             self.assertEqual(len(sites(theme)), 13)  # 12 sites and the rest

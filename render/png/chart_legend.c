@@ -80,7 +80,8 @@ static void keys_add_levels(const struct chart_maker *maker, struct keys *keys) 
     const struct chart_colors *colors = &maker->out->colors;
     uint64_t capacity = maker->in->options->capacity_bytes;
     if (timeline->reserved_peak > 0)
-        key_add(keys, CHART_LINE, colors->text, "reserved \xc2\xb7 %s %s",
+        key_add(keys, CHART_LINE, colors->text, "reserved%s \xc2\xb7 %s %s",
+                timeline->reserved_peak > maker->out->view.top_bytes ? " (above the picture)" : "",
                 timeline->device->n_segments == 0 ? "at least" : "at most",
                 format_bytes(timeline->reserved_peak).text);
     if (capacity > 0)

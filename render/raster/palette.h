@@ -1,5 +1,6 @@
 /* Colours of call sites, chosen by hand so that any two can be told apart, also by people who lack a kind of cone, and
- * each has a contrast of 3:1 to its ground; tests/palette_test.py measures this. The scales go from few to many in even
+ * each has a contrast of 3:1 to its ground. A colour has the same hue in both themes, so that people can speak of "the
+ * violet one"; only lightness and chroma differ. tests/palette_test.py measures all of this. The scales go from few to many in even
  * steps of lightness. */
 #pragma once
 
@@ -13,8 +14,8 @@ static const uint32_t palette_sites_light[13] = {
 };
 
 static const uint32_t palette_sites_dark[13] = {
-    0x1F9B93, 0x9182C2, 0xB76373, 0xC4AF62, 0x3766AD, 0xB07E52, 0x4A6E52,
-    0x736720, 0x9BB79B, 0x735D79, 0xDF9CBF, 0x76B8FD, 0x68727E,
+    0x5296AA, 0x9094F1, 0x8E5D7A, 0x959932, 0x1773B3, 0x9E8872, 0x47D9C0,
+    0x99630C, 0x5E6E54, 0xD9B7F0, 0xF7AE87, 0xF094A3, 0x68727E,
 };
 
 static const uint32_t palette_scale_light[16] = {

@@ -234,6 +234,22 @@ static void test_where_phases_lie(void **state) {
     recording_close(recording);
 }
 
+/* Reserved memory of many times what is in use does not press it to the ground: it keeps a third of the picture. */
+static void test_reserved_leaves_a_third(void **unused) {
+    (void)unused;
+    for (uint64_t times = 1; times <= 64; times *= 2) {
+        struct recording *recording = recording_open();
+        recording_allocation(recording, 1, STAYS, 1000000, 0);
+        struct timeline *timeline = recording_settle(recording, 4);
+        timeline->reserved_peak = times * 1000000;
+        uint64_t top = timeline_headroom(timeline);
+        assert_in_range(top, 1000000 + 1, 3000000);
+        assert_int_equal(top > timeline->reserved_peak, times <= 2);
+        assert_in_range(timeline_headroom_in(timeline, 0, timeline->n_moments, 100000000), top, top);
+        recording_close(recording);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filtered_allocations_are_left_out),
@@ -246,6 +262,7 @@ int main(void) {
         cmocka_unit_test(test_names_of_phases_get_shorter),
         cmocka_unit_test(test_too_deep_phases_are_left_out),
         cmocka_unit_test(test_where_phases_lie),
+        cmocka_unit_test(test_reserved_leaves_a_third),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
