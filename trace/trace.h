@@ -175,35 +175,36 @@ struct snapshot_event {
 
 /* Kinds of notes on an event: a level that a log prints, its place in the file, the dump that ends there. */
 enum note_what {
-    NOTE_LINE,           /* number of the line, from 1 */
-    NOTE_STEP,           /* step or iteration that the line names */
-    NOTE_LABEL,          /* text: the line's words about the moment */
-    NOTE_ALLOCATED,      /* bytes, here and below */
-    NOTE_MAX_ALLOCATED,  /* the most since the line before; the event before this one represents it */
-    NOTE_RESERVED,       /* by the allocator */
-    NOTE_MAX_RESERVED,   /* the most since the line before */
-    NOTE_DEVICE_USED,    /* by all processes */
-    NOTE_DEVICE_TOTAL,   /* capacity */
-    NOTE_DEVICE_FREE,    /* as the driver says */
-    NOTE_PROCESS_USED,   /* by this process, inside and outside of torch */
-    NOTE_OTHERS_USED,    /* by other processes */
-    NOTE_UNALLOCATED,    /* reserved, not allocated */
-    NOTE_ALLOWED,        /* the limit of set_per_process_memory_fraction */
-    NOTE_ASKED,          /* by the request that failed */
-    NOTE_HOST_USED,      /* of the CPU's memory, by all processes */
-    NOTE_DUMP,           /* text: name of the file of a series whose recording ends with this event */
-    NOTE_DUMP_GAP,       /* the same, and events between it and the next file are missing */
-    NOTE_OTHER_USED,     /* by the process outside of the allocator: "other allocations" of MPS */
-    NOTE_BACKEND,        /* text: whose allocator failed, spelt as in the message: "CUDA", "MPS" */
-    NOTE_SETTING,        /* text: the variable that sets up this allocator; number: enum note_setting */
-    NOTE_MAX_DEVICE,     /* the most that was used on the device since the line before */
-    NOTE_MAX_HOST,       /* the most of the host's memory that the line reports */
-    NOTE_OOM_COUNT,      /* out-of-memory errors that a summary counts */
-    NOTE_RETRIES,        /* requests served after the allocator had given its cache back, so far */
-    NOTE_HOST_LIMIT,     /* of the control group that ran out of memory */
-    NOTE_KILLED,         /* text: the killer and the victim: "the kernel killed python" */
-    NOTE_GONE,           /* this and the next four are only in pages of versions that read XLA's logs */
-    NOTE_BUDGET_TOTAL = NOTE_GONE + 5, /* of a server's start: what it plans to use the device's memory for, here and below */
+    NOTE_LINE,          /* number of the line, from 1 */
+    NOTE_STEP,          /* step or iteration that the line names */
+    NOTE_LABEL,         /* text: the line's words about the moment */
+    NOTE_ALLOCATED,     /* bytes, here and below */
+    NOTE_MAX_ALLOCATED, /* the most since the line before; the event before this one represents it */
+    NOTE_RESERVED,      /* by the allocator */
+    NOTE_MAX_RESERVED,  /* the most since the line before */
+    NOTE_DEVICE_USED,   /* by all processes */
+    NOTE_DEVICE_TOTAL,  /* capacity */
+    NOTE_DEVICE_FREE,   /* as the driver says */
+    NOTE_PROCESS_USED,  /* by this process, inside and outside of torch */
+    NOTE_OTHERS_USED,   /* by other processes */
+    NOTE_UNALLOCATED,   /* reserved, not allocated */
+    NOTE_ALLOWED,       /* the limit of set_per_process_memory_fraction */
+    NOTE_ASKED,         /* by the request that failed */
+    NOTE_HOST_USED,     /* of the CPU's memory, by all processes */
+    NOTE_DUMP,          /* text: name of the file of a series whose recording ends with this event */
+    NOTE_DUMP_GAP,      /* the same, and events between it and the next file are missing */
+    NOTE_OTHER_USED,    /* by the process outside of the allocator: "other allocations" of MPS */
+    NOTE_BACKEND,       /* text: whose allocator failed, spelt as in the message: "CUDA", "MPS" */
+    NOTE_SETTING,       /* text: the variable that sets up this allocator; number: enum note_setting */
+    NOTE_MAX_DEVICE,    /* the most that was used on the device since the line before */
+    NOTE_MAX_HOST,      /* the most of the host's memory that the line reports */
+    NOTE_OOM_COUNT,     /* out-of-memory errors that a summary counts */
+    NOTE_RETRIES,       /* requests served after the allocator had given its cache back, so far */
+    NOTE_HOST_LIMIT,    /* of the control group that ran out of memory */
+    NOTE_KILLED,        /* text: the killer and the victim: "the kernel killed python" */
+    NOTE_GONE,          /* this and the next four are only in pages of versions that read XLA's logs */
+    NOTE_BUDGET_TOTAL =
+        NOTE_GONE + 5, /* of a server's start: what it plans to use the device's memory for, here and below */
     NOTE_BUDGET_USABLE,
     NOTE_BUDGET_WEIGHTS,
     NOTE_BUDGET_ACTIVATIONS,
@@ -211,14 +212,14 @@ enum note_what {
     NOTE_BUDGET_GRAPHS,
     NOTE_BUDGET_NON_TORCH,
     NOTE_BUDGET_AVAILABLE,
-    NOTE_ASKED_BEYOND, /* the request that failed was larger than this */
-    NOTE_LARGEST_FREE, /* the largest free piece; only in pages of earlier versions */
+    NOTE_ASKED_BEYOND,          /* the request that failed was larger than this */
+    NOTE_LARGEST_FREE,          /* the largest free piece; only in pages of earlier versions */
     NOTE_BUDGET_GRAPHS_PLANNED, /* CUDA graphs by an estimate before they are captured */
     NOTE_BUDGET_TOKENS,         /* that fit into the KV cache */
     NOTE_BUDGET_SLEEP,          /* freed when the server went to sleep */
-    NOTE_HOST_MOST,             /* text: the process that holds the most of the host's memory; number: its bytes */
-    NOTE_RETRIED,               /* the allocator gave its cache back after the message and tried again */
-    NOTE_POSSIBLE,              /* of a kill: lack of memory is one of the possible reasons */
+    NOTE_HOST_MOST, /* text: the process that holds the most of the host's memory; number: its bytes */
+    NOTE_RETRIED,   /* the allocator gave its cache back after the message and tried again */
+    NOTE_POSSIBLE,  /* of a kill: lack of memory is one of the possible reasons */
     NOTE_KINDS
 };
 

@@ -2,18 +2,17 @@
 
 #include "analysis/findings/levels.h"
 
-static const enum note_what notes[BUDGET_PARTS] = {
-    [BUDGET_TOTAL] = NOTE_BUDGET_TOTAL,
-    [BUDGET_USABLE] = NOTE_BUDGET_USABLE,
-    [BUDGET_WEIGHTS] = NOTE_BUDGET_WEIGHTS,
-    [BUDGET_ACTIVATIONS] = NOTE_BUDGET_ACTIVATIONS,
-    [BUDGET_KV_CACHE] = NOTE_BUDGET_KV_CACHE,
-    [BUDGET_GRAPHS] = NOTE_BUDGET_GRAPHS,
-    [BUDGET_NON_TORCH] = NOTE_BUDGET_NON_TORCH,
-    [BUDGET_AVAILABLE] = NOTE_BUDGET_AVAILABLE,
-    [BUDGET_GRAPHS_PLANNED] = NOTE_BUDGET_GRAPHS_PLANNED,
-    [BUDGET_SLEEP] = NOTE_BUDGET_SLEEP,
-    [BUDGET_TOKENS] = NOTE_BUDGET_TOKENS};
+static const enum note_what notes[BUDGET_PARTS] = {[BUDGET_TOTAL] = NOTE_BUDGET_TOTAL,
+                                                   [BUDGET_USABLE] = NOTE_BUDGET_USABLE,
+                                                   [BUDGET_WEIGHTS] = NOTE_BUDGET_WEIGHTS,
+                                                   [BUDGET_ACTIVATIONS] = NOTE_BUDGET_ACTIVATIONS,
+                                                   [BUDGET_KV_CACHE] = NOTE_BUDGET_KV_CACHE,
+                                                   [BUDGET_GRAPHS] = NOTE_BUDGET_GRAPHS,
+                                                   [BUDGET_NON_TORCH] = NOTE_BUDGET_NON_TORCH,
+                                                   [BUDGET_AVAILABLE] = NOTE_BUDGET_AVAILABLE,
+                                                   [BUDGET_GRAPHS_PLANNED] = NOTE_BUDGET_GRAPHS_PLANNED,
+                                                   [BUDGET_SLEEP] = NOTE_BUDGET_SLEEP,
+                                                   [BUDGET_TOKENS] = NOTE_BUDGET_TOKENS};
 
 const struct wording budget_label[BUDGET_PARTS] = {
     [BUDGET_TOTAL] = {"total", "The device has"},

@@ -91,8 +91,9 @@ void finding_out_of_memory_title(struct telling *telling) {
         tell(telling, "out of memory, by the log");
         return;
     }
-    TELL(telling, finding->variant == OOM_SURVIVED ? "out of memory, and the run went on: %b requested"
-                                                   : "out of memory: %b requested",
+    TELL(telling,
+         finding->variant == OOM_SURVIVED ? "out of memory, and the run went on: %b requested"
+                                          : "out of memory: %b requested",
          finding->figure[0]);
     if (finding->figure[1] == OOM_UNKNOWN)
         return;

@@ -88,9 +88,7 @@ uint32_t finding_code(const struct verdicts *verdicts, const struct finding *fin
     case FINDING_GROWING_BUFFER:
         tell(&telling, "buffer = torch.empty(final_size, device=\"cuda\")  # once, before the loop");
         break;
-    case FINDING_HELD_OVER:
-        tell(&telling, "del output  # before the next forward: what %S made");
-        break;
+    case FINDING_HELD_OVER: tell(&telling, "del output  # before the next forward: what %S made"); break;
     case FINDING_GRADIENTS_KEPT:
         tell(&telling, "optimizer.step()\noptimizer.zero_grad(set_to_none=True)");
         break;
@@ -103,9 +101,7 @@ uint32_t finding_code(const struct verdicts *verdicts, const struct finding *fin
         if (finding->variant != 1)
             tell(&telling, "torch.autocast(\"cuda\", cache_enabled=False)");
         break;
-    case FINDING_PRIVATE_POOL_HELD:
-        tell(&telling, "torch.cuda.graph(graph, pool=first_graph.pool())");
-        break;
+    case FINDING_PRIVATE_POOL_HELD: tell(&telling, "torch.cuda.graph(graph, pool=first_graph.pool())"); break;
     case FINDING_HISTORY_FULL:
         tell(&telling, "torch.cuda.memory._record_memory_history(max_entries=");
         words_number(&words, finding->figure[0] * 10);

@@ -44,7 +44,8 @@ static uint64_t taken_bytes(const struct log_oom_facts *facts) {
 /* What is in use on the device outside of this process, as far as the message shows; where it does not name the
  * process's use, outside of its PyTorch. */
 static uint64_t outside_bytes(const struct log_oom_facts *facts) {
-    uint64_t own = knows(facts, NOTE_PROCESS_USED) ? facts->number[NOTE_PROCESS_USED] : facts->number[NOTE_RESERVED],
+    uint64_t own = knows(facts, NOTE_PROCESS_USED) ? facts->number[NOTE_PROCESS_USED]
+                                                   : facts->number[NOTE_RESERVED],
              others = facts->number[NOTE_OTHERS_USED];
     if (!knows_free(facts) || !knows(facts, NOTE_DEVICE_TOTAL) ||
         (!knows(facts, NOTE_PROCESS_USED) && !knows(facts, NOTE_RESERVED)))
@@ -125,7 +126,8 @@ static void tell_place(struct words *words, const struct log_oom_facts *facts, s
 }
 
 /* Adds two amounts with so many digits that they differ, if they do: "19.8 GiB" and "19.8 GiB" are 19.84 and 19.77. */
-static void tell_both(struct words *words, const char *between, uint64_t one, uint64_t other, const char *end) {
+static void tell_both(struct words *words, const char *between, uint64_t one, uint64_t other,
+                      const char *end) {
     bool alike = one != other && text_is(word_text(format_bytes(one).text), format_bytes(other).text);
     unsigned unit = format_unit(larger_of(one, other));
     words_say(words, alike ? format_bytes_in(one, unit).text : format_bytes(one).text);
@@ -137,7 +139,8 @@ static void tell_both(struct words *words, const char *between, uint64_t one, ui
 static void tell_device(struct words *words, const struct log_oom_facts *facts, const char *noun) {
     uint64_t total = facts->number[NOTE_DEVICE_TOTAL], free = facts->number[NOTE_DEVICE_FREE];
     if (is_doubtful(facts)) {
-        WORDS_TELL(words, " The driver's figure of free memory (%b) cannot be right: the device has %b.", free, total);
+        WORDS_TELL(words, " The driver's figure of free memory (%b) cannot be right: the device has %b.",
+                   free, total);
     } else if (knows(facts, NOTE_DEVICE_TOTAL) && knows(facts, NOTE_DEVICE_FREE)) {
         words_say(words, " Of the ");
         words_say(words, noun);
@@ -178,8 +181,8 @@ static void tell_limit(struct words *words, const struct trace *trace, const str
     bool vllm = backend_is(trace, facts, "vLLM");
     WORDS_TELL(words, vllm ? " The KV cache may take %b at most" : " This process may take %b at most",
                facts->number[NOTE_ALLOWED]);
-    words_say(words, vllm                              ? " (what gpu_memory_utilization leaves)"
-                     : backend_is(trace, facts, "MPS") ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
+    words_say(words, vllm                                     ? " (what gpu_memory_utilization leaves)"
+                     : backend_is(trace, facts, "MPS")        ? " (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"
                      : backend_is(trace, facts, "Level Zero") ? " in one buffer"
                                                               : " (set_per_process_memory_fraction)");
     if (knows_free(facts) && facts->number[NOTE_DEVICE_FREE] >= facts->number[NOTE_ASKED])
@@ -191,12 +194,16 @@ static void tell_limit(struct words *words, const struct trace *trace, const str
 static void tell_others(struct words *words, const struct log_oom_facts *facts) {
     uint64_t bytes = outside_bytes(facts);
     bool named = knows(facts, NOTE_PROCESS_USED) || knows(facts, NOTE_OTHERS_USED);
-    WORDS_TELL(words, named ? " Other processes hold %b of the device" : " %b are held outside of this process's PyTorch",
+    WORDS_TELL(words,
+               named ? " Other processes hold %b of the device"
+                     : " %b are held outside of this process's PyTorch",
                bytes);
-    words_say(words, named ? ": without them the request would have been served. See who they are with nvidia-smi, "
-                             "and end them."
-                           : ": by other processes, or by this one's libraries. nvidia-smi shows by whom; a snapshot "
-                             "cannot.");
+    words_say(words,
+              named
+                  ? ": without them the request would have been served. See who they are with nvidia-smi, "
+                    "and end them."
+                  : ": by other processes, or by this one's libraries. nvidia-smi shows by whom; a snapshot "
+                    "cannot.");
 }
 
 static void tell_pieces(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
@@ -221,8 +228,8 @@ static void tell_in_use(struct words *words, const struct log_oom_facts *facts) 
     words_say(words, " Less was free than was requested (");
     tell_both(words, " of ", facts->number[NOTE_DEVICE_FREE], asked, ")");
     if (knows(facts, NOTE_UNALLOCATED) && pieces >= asked)
-        WORDS_TELL(words, ": the device is full, and a setting of the allocator can gain %b of %b at most", pieces,
-                   facts->number[NOTE_DEVICE_TOTAL]);
+        WORDS_TELL(words, ": the device is full, and a setting of the allocator can gain %b of %b at most",
+                   pieces, facts->number[NOTE_DEVICE_TOTAL]);
     else if (knows(facts, NOTE_UNALLOCATED)) {
         words_say(words, ", and what was reserved but unallocated is less too");
         if (both >= asked)
@@ -235,7 +242,8 @@ static void tell_in_use(struct words *words, const struct log_oom_facts *facts) 
 }
 
 static bool nothing_allocated(const struct log_oom_facts *facts) {
-    return knows(facts, NOTE_ALLOCATED) && facts->number[NOTE_ALLOCATED] == 0 && facts->number[NOTE_RESERVED] == 0;
+    return knows(facts, NOTE_ALLOCATED) && facts->number[NOTE_ALLOCATED] == 0 &&
+           facts->number[NOTE_RESERVED] == 0;
 }
 
 void log_oom_tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts) {
@@ -261,13 +269,16 @@ void log_oom_tell_cause(struct words *words, const struct trace *trace, const st
     case LOG_OOM_IN_USE: tell_in_use(words, facts); break;
     case LOG_OOM_UNKNOWN:
         if (nothing_allocated(facts))
-            WORDS_TELL(words, " Nothing was allocated: one request of %b is more than the device gives at once.",
+            WORDS_TELL(words,
+                       " Nothing was allocated: one request of %b is more than the device gives at once.",
                        facts->number[NOTE_ASKED]);
         break;
     }
     if (knows(facts, NOTE_RETRIED))
-        words_say(words, " It is a warning: the allocator gave back what it had cached and tried again; an error would "
-                         "follow if that had failed too.");
+        words_say(
+            words,
+            " It is a warning: the allocator gave back what it had cached and tried again; an error would "
+            "follow if that had failed too.");
 }
 
 /* Does a snapshot tell more? Not of devices and allocators without a recorder, nor where this process has next to
@@ -290,10 +301,11 @@ static void tell_kill(struct words *words, const struct trace *trace, const stru
         words_say(words, "; which of them is not known.");
         return;
     }
-    words_say(words, knows(facts, NOTE_POSSIBLE)
-                         ? " by SIGKILL. That is often, but not always, for lack of the host's memory: dmesg or the "
-                           "scheduler tells, and \"strata run -- COMMAND\" watches it."
-                         : " for lack of the host's memory.");
+    words_say(words,
+              knows(facts, NOTE_POSSIBLE)
+                  ? " by SIGKILL. That is often, but not always, for lack of the host's memory: dmesg or the "
+                    "scheduler tells, and \"strata run -- COMMAND\" watches it."
+                  : " for lack of the host's memory.");
     if (knows(facts, NOTE_PROCESS_USED))
         WORDS_TELL(words, " It held %b.", facts->number[NOTE_PROCESS_USED]);
     if (knows(facts, NOTE_HOST_USED) && knows(facts, NOTE_DEVICE_TOTAL))
@@ -325,10 +337,12 @@ void log_oom_tell_action(struct words *words, const struct trace *trace, const s
                          "gpu_memory_utilization or lower max_model_len.");
     else if (backend_is(trace, facts, "vLLM"))
         words_say(words, " Weights and the profile run leave too little for the KV cache: raise "
-                         "gpu_memory_utilization, lower max_model_len or max_num_seqs, or take a smaller model or more GPUs.");
-    else if (backend_is(trace, facts, "SGLang"))
-        words_say(words, " Weights leave too little for the KV cache: raise mem_fraction_static, or take a smaller "
+                         "gpu_memory_utilization, lower max_model_len or max_num_seqs, or take a smaller "
                          "model or more GPUs.");
+    else if (backend_is(trace, facts, "SGLang"))
+        words_say(words,
+                  " Weights leave too little for the KV cache: raise mem_fraction_static, or take a smaller "
+                  "model or more GPUs.");
     else if (backend_is(trace, facts, "CUDA async"))
         words_say(words, " cudaMallocAsync cannot record a snapshot: set backend:native first.");
     else if (snapshot_tells(trace, facts))

@@ -35,7 +35,8 @@ static bool begin_find(struct continuing *continuing) {
     uint32_t older = allocations->preexisting, n_before = continuing->end - older, t = turns->count;
     while (t > 0 && turns->turn[t - 1].first >= n_before)
         t--; /* steps that begin behind the failed request */
-    if (t == 0 || continuing->oom->stack == 0)
+    /* What only repeats may be layers. */
+    if (t == 0 || continuing->oom->stack == 0 || turns->source > TURNS_BACKWARD)
         return false;
     /* The step of the failed request is the open one; or the last one has ended, and another was about to begin. */
     uint32_t last = t - 1, first = turns->turn[last].first;
@@ -72,10 +73,10 @@ static bool begin_find(struct continuing *continuing) {
 static bool optimizer_stepped(const struct continuing *continuing) {
     const struct verdicts *verdicts = continuing->verdicts;
     const struct allocations *allocations = continuing->allocations;
-    for (uint32_t i = 0; i < verdicts->runs.count; i++)
+    for (uint32_t i = 0; i + 1 < verdicts->runs.count; i++)
         if (verdicts->runs.run[i].side == SIDE_OPTIMIZER &&
-            allocations->preexisting + verdicts->runs.run[i].last < continuing->end)
-            return true;
+            allocations->preexisting + verdicts->runs.run[i + 1].first < continuing->end)
+            return true; /* it has ended: another run began behind it */
     bool any = !phase_runs_has(&verdicts->runs, SIDE_BACKWARD); /* nothing is trained */
     for (uint32_t row = continuing->begin; row < continuing->step; row++)
         if (verdicts->category[row] == CATEGORY_GRADIENT) {

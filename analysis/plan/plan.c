@@ -145,7 +145,11 @@ static void budget_find(struct planner *planner) {
 static bool recorded_solve(struct planner *planner) {
     struct plan_set none = {0};
     bool done = plan_set_solve(planner, &none, ASK_ALL);
-    planner->plan->as_recorded = none.figures;
+    struct plan *plan = planner->plan;
+    plan->as_recorded = none.figures;
+    /* It failed, so a model that is served with what the process had does not have all that mattered. */
+    if (plan->ended_by_oom && plan->asked_bytes == 0 && plan_is_served(plan->as_recorded.fits))
+        plan->as_recorded.fits = PLAN_UNSURE;
     return done;
 }
 

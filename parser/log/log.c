@@ -211,8 +211,8 @@ static bool host_add(struct reader *reader, struct text line, const struct log_r
                            .gpu = LOG_HOST};
     uint32_t form = log_form_of(&reader->state.hits, FORM_HOST, 0);
     return form == LOG_NONE || row->gpu == LOG_HOST ||
-           log_figures_read(text_from(line, log_find(line, 0, log_forms[form].needs[0])), log_forms[form].figures,
-                            &host) == 0 ||
+           log_figures_read(text_from(line, log_find(line, 0, log_forms[form].needs[0])),
+                            log_forms[form].figures, &host) == 0 ||
            row_add(reader, &host);
 }
 
@@ -343,7 +343,8 @@ static void rows_drop(struct reader *reader) {
     for (uint32_t i = 0; i < reader->rows.count; i++) {
         struct log_entry *entry = &reader->rows.entry[i];
         bool bare = entry->is_oom && !log_entry_knows(entry, NOTE_ASKED) && reader->n_full != 0;
-        entry->dropped |= bare && (entry->possible || (entry->rank == RANK_UNKNOWN && entry->gpu != LOG_HOST));
+        entry->dropped |=
+            bare && (entry->possible || (entry->rank == RANK_UNKNOWN && entry->gpu != LOG_HOST));
     }
     reader->rows.expandable = reader->state.expandable;
 }
@@ -359,7 +360,8 @@ static bool form_read(struct reader *reader, struct text line, struct log_row *r
     if (form == LOG_NOTHING) {
         *row = fresh;
         form = log_level_line(&reader->state, line, row);
-        if (form == LOG_ROW && (!row_label(reader, line, row) || !row_add(reader, row) || !host_add(reader, line, row)))
+        if (form == LOG_ROW &&
+            (!row_label(reader, line, row) || !row_add(reader, row) || !host_add(reader, line, row)))
             return false;
     }
     *seen = form != LOG_NOTHING;
@@ -457,7 +459,8 @@ static bool messages_read(struct reader *reader, struct text line, bool *any) {
 
 /* Keeps the line before for forms that need it: a label, a device's number. */
 static void before_keep(struct log_state *state, struct text line, bool taken) {
-    state->before = (struct text){state->before_bytes, line.nbytes < LOG_BEFORE_NBYTES ? line.nbytes : LOG_BEFORE_NBYTES};
+    state->before =
+        (struct text){state->before_bytes, line.nbytes < LOG_BEFORE_NBYTES ? line.nbytes : LOG_BEFORE_NBYTES};
     memcpy(state->before_bytes, line.at, state->before.nbytes);
     state->before_is_row = taken;
 }
@@ -510,10 +513,11 @@ static bool log_diagnose(struct reader *reader) {
 
 static bool log_finish(struct reader *reader) {
     if (reader->rows.count == 0)
-        return cursor_fail(reader->cursor, READ_UNKNOWN_KIND, 0,
-                           "this is not a memory snapshot, nor a log with figures that are known: those of PyTorch's "
-                           "memory errors and memory_summary(), of trainers, vLLM, SGLang, kills and nvidia-smi "
-                           "(docs/inputs.md). Run it with \"strata run -- COMMAND\", or record a snapshot");
+        return cursor_fail(
+            reader->cursor, READ_UNKNOWN_KIND, 0,
+            "this is not a memory snapshot, nor a log with figures that are known: those of PyTorch's "
+            "memory errors and memory_summary(), of trainers, vLLM, SGLang, kills and nvidia-smi "
+            "(docs/inputs.md). Run it with \"strata run -- COMMAND\", or record a snapshot");
     if (!log_diagnose(reader))
         return false;
     switch (log_build(&reader->interner, &reader->rows)) {

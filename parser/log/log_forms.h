@@ -17,7 +17,7 @@ enum log_kind {
     FORM_SETTING, /* the allocator's settings, as a script prints or exports them */
     FORM_ERROR,   /* out-of-memory errors */
     FORM_KILL,    /* a process was killed for lack of the host's memory */
-    FORM_SIGNAL,  /* a process was killed, or a driver gave up: lack of memory is one of the possible reasons */
+    FORM_SIGNAL, /* a process was killed, or a driver gave up: lack of memory is one of the possible reasons */
     FORM_SUMMARY, /* rows of torch.cuda.memory_summary() */
     FORM_TOOL,    /* tables of nvidia-smi and its like */
     FORM_CSV,     /* the header of nvidia-smi --query-gpu=... --format=csv */
@@ -104,8 +104,8 @@ struct log_state {
     struct text before;        /* the line before, as it stands in the file; cut to LOG_BEFORE_NBYTES */
     bool before_is_row;        /* it was read as a form */
     uint8_t before_bytes[LOG_BEFORE_NBYTES];
-    uint32_t open_until;   /* lines before this one are looked at, whatever their words */
-    uint32_t n_columns;    /* of the CSV; 0: no header yet */
+    uint32_t open_until; /* lines before this one are looked at, whatever their words */
+    uint32_t n_columns;  /* of the CSV; 0: no header yet */
     uint8_t column[LOG_CSV_COLUMNS];
     uint64_t n_changes;  /* lines that say how much was added, but not to what */
     uint64_t host_limit; /* of the control group that the kernel reports on; 0: none */
@@ -113,7 +113,7 @@ struct log_state {
     uint32_t kill;       /* 1 + index of the last row of a kill; 0: none yet */
     uint32_t signal;     /* the same for a FORM_SIGNAL */
     struct log_row kill_row, signal_row;
-    bool expandable;     /* expandable_segments:True is set, by a line of the log */
+    bool expandable; /* expandable_segments:True is set, by a line of the log */
 };
 
 /* Precedes the name of a dump in the log of `strata run`. */

@@ -25,8 +25,8 @@ static struct text between(struct text line, const char *open, const char *close
 }
 
 static void pid_read(struct text line, struct victim *victim) {
-    static const char *const words[] = {"Killed process ", "reaped process ", "pid=",  "(pid: ",
-                                        "pid ",            "(pid ",           "Process "};
+    static const char *const words[] = {"Killed process ", "reaped process ", "pid=", "(pid: ", "pid ",
+                                        "(pid ",           "Process "};
     for (size_t i = 0; i < sizeof words / sizeof *words && !victim->has_pid; i++)
         victim->has_pid = log_count_behind(line, words[i], &victim->pid);
 }
@@ -56,8 +56,8 @@ static bool shell_read(struct text line, struct victim *victim) {
         return true;
     if (killed == LOG_NONE)
         at = killed = log_find(message, 0, "killed  ");
-    if (killed == LOG_NONE || (killed != 0 && !log_has(message, ": line ") && !log_has(message, "zsh: ") &&
-                               message.at[0] != '['))
+    if (killed == LOG_NONE ||
+        (killed != 0 && !log_has(message, ": line ") && !log_has(message, "zsh: ") && message.at[0] != '['))
         return false;
     while (at > 0 && message.at[at - 1] == ' ')
         at--;
@@ -67,7 +67,8 @@ static bool shell_read(struct text line, struct victim *victim) {
     victim->has_pid = digits < at && log_count(message, digits, &victim->pid) == at;
     while (killed < message.nbytes && message.at[killed] == ' ')
         killed++;
-    victim->name = text_from(message, log_skip(message, killed + 6 < message.nbytes ? killed + 6 : message.nbytes));
+    victim->name =
+        text_from(message, log_skip(message, killed + 6 < message.nbytes ? killed + 6 : message.nbytes));
     return true;
 }
 
@@ -77,13 +78,15 @@ static void killed_say(struct log_row *row, const char *killer, const struct vic
     if (victim->has_pid)
         (void)snprintf(pid, sizeof pid, "pid %" PRIu64, victim->pid);
     if (victim->has_rank)
-        (void)snprintf(who, sizeof who, "rank %" PRIu64 "%s%s", victim->rank, pid[0] != '\0' ? ", " : "", pid);
+        (void)snprintf(who, sizeof who, "rank %" PRIu64 "%s%s", victim->rank, pid[0] != '\0' ? ", " : "",
+                       pid);
     else if (victim->has_pid)
         (void)snprintf(who, sizeof who, "%s", pid);
     int length = (int)(victim->name.nbytes < 64 ? victim->name.nbytes : 64);
     (void)snprintf(row->killed, sizeof row->killed, "%s%s%s%s%.*s%s%s", killer != NULL ? killer : "",
                    killer != NULL ? " killed " : "", who, length != 0 ? " (" : "", length,
-                   (const char *)victim->name.at, length != 0 ? ")" : "", killer != NULL ? "" : " was killed");
+                   (const char *)victim->name.at, length != 0 ? ")" : "",
+                   killer != NULL ? "" : " was killed");
 }
 
 /* Is the state of a container or a step denied: "OOMKilled": false? */
@@ -99,8 +102,9 @@ static bool is_denied(struct text line) {
 static bool signal_line(const struct log_form *form, struct text line, struct log_row *row) {
     struct victim victim;
     if (form->name != NULL && strcmp(form->name, "driver") == 0) {
-        log_name_set(row->killed, word_text("the driver ran out of resources: of memory, or it lost the device, or a "
-                                            "kernel asks for too much"));
+        log_name_set(row->killed,
+                     word_text("the driver ran out of resources: of memory, or it lost the device, or a "
+                               "kernel asks for too much"));
         log_name_set(row->backend, word_text("XPU"));
         row->gpu = LOG_NO_DEVICE;
     } else if (form->name != NULL) {

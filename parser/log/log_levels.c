@@ -57,7 +57,8 @@ static enum log_seen summary_line(struct log_state *state, struct text line, str
 
 /* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the
  * dict. */
-static bool stage_figure(struct text line, const char *stage, const char *words, uint64_t *nbytes, bool *negative) {
+static bool stage_figure(struct text line, const char *stage, const char *words, uint64_t *nbytes,
+                         bool *negative) {
     uint32_t at = log_find(line, 0, stage), length = word_length(stage);
     while (at != LOG_NONE && !text_has_at(line, at + length, words))
         at = log_find(line, at + 1, stage);
@@ -117,14 +118,15 @@ static void table_gpu(struct log_stream *stream, struct text line) {
 static bool used_of_total(struct text line, bool npu, struct log_row *row) {
     uint64_t used = 0, total = 0;
     bool found = false;
-    for (uint32_t at = log_find(line, 0, "/"); at != LOG_NONE && (npu || !found); at = log_find(line, at + 1, "/")) {
+    for (uint32_t at = log_find(line, 0, "/"); at != LOG_NONE && (npu || !found);
+         at = log_find(line, at + 1, "/")) {
         uint32_t end = at;
         while (end > 0 && line.at[end - 1] == ' ')
             end--;
         bool sized = npu ? log_size(line, log_digits_begin(line, end), MIB, &used) == end
                          : log_size_before(line, at, &used);
-        found = sized && log_size(line, log_skip(line, at + 1), npu ? MIB : 0, &total) != LOG_NONE && used <= total &&
-                total != 0;
+        found = sized && log_size(line, log_skip(line, at + 1), npu ? MIB : 0, &total) != LOG_NONE &&
+                used <= total && total != 0;
     }
     if (found) {
         log_know(row, NOTE_DEVICE_USED, used);
@@ -164,8 +166,10 @@ static enum log_seen smi_line(struct log_state *state, struct text line, struct 
 
 /* "        Total                             : 24576 MiB", "        Used                              : 5 MiB" */
 static enum log_seen query_line(struct log_stream *stream, struct text line, struct log_row *row) {
-    static const struct log_figure used[] = {{"Used  ", BEHIND, NOTE_DEVICE_USED, 0}, {NULL, BEHIND, NOTE_LINE, 0}},
-                                   total[] = {{"Total  ", BEHIND, NOTE_DEVICE_TOTAL, 0}, {NULL, BEHIND, NOTE_LINE, 0}};
+    static const struct log_figure used[] = {{"Used  ", BEHIND, NOTE_DEVICE_USED, 0},
+                                             {NULL, BEHIND, NOTE_LINE, 0}},
+                                   total[] = {{"Total  ", BEHIND, NOTE_DEVICE_TOTAL, 0},
+                                              {NULL, BEHIND, NOTE_LINE, 0}};
     if (log_figures_read(line, total, row) != 0) {
         stream->query_total = row->value[NOTE_DEVICE_TOTAL];
         return LOG_PART;
@@ -218,14 +222,16 @@ static enum log_seen csv_head(struct log_state *state, struct text line) {
 
 /* A row must have a cell for each column of the head, and figures in MiB where the head says so. */
 static enum log_seen csv_row(const struct log_state *state, struct text line, struct log_row *row) {
-    static const enum note_what whats[] = {
-        [COLUMN_TOTAL] = NOTE_DEVICE_TOTAL, [COLUMN_USED] = NOTE_DEVICE_USED, [COLUMN_FREE] = NOTE_DEVICE_FREE};
+    static const enum note_what whats[] = {[COLUMN_TOTAL] = NOTE_DEVICE_TOTAL,
+                                           [COLUMN_USED] = NOTE_DEVICE_USED,
+                                           [COLUMN_FREE] = NOTE_DEVICE_FREE};
     uint32_t n = 0;
     uint64_t number;
     for (uint32_t at = 0; at != LOG_NONE; n++) {
         struct text cell = csv_cell(line, &at);
         unsigned column = n < state->n_columns ? state->column[n] : COLUMN_NONE;
-        if (column == COLUMN_INDEX && log_count(cell, cell.nbytes - last_word(cell).nbytes, &number) == cell.nbytes)
+        if (column == COLUMN_INDEX &&
+            log_count(cell, cell.nbytes - last_word(cell).nbytes, &number) == cell.nbytes)
             log_gpu_set(row, number);
         else if (column >= COLUMN_TOTAL && log_size(cell, 0, MIB, &number) == cell.nbytes)
             log_know(row, whats[column], number);

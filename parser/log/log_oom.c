@@ -28,9 +28,10 @@ static void processes_read(struct text line, struct log_row *row) {
 
 /* "(GPU 0;", " GPU 3 has", "(NPU  7;", "on device 0 would"; of NCCL "host:1:2 [3] include/alloc.h:178 NCCL WARN" */
 static void gpu_read(struct text line, struct log_row *row) {
-    static const char *const words[] = {"(GPU ",  " GPU ",  "(NPU ",  "(MLU ",        "(XPU ",       "(MUSA ",
-                                        "(GCU ",  "(HPU ",  "(MTIA ", "MTIA device ", " on device ", " device cuda:",
-                                        "cuda:", "device xpu:", "device npu:"};
+    static const char *const words[] = {
+        "(GPU ",       " GPU ",         "(NPU ", "(MLU ",       "(XPU ",
+        "(MUSA ",      "(GCU ",         "(HPU ", "(MTIA ",      "MTIA device ",
+        " on device ", " device cuda:", "cuda:", "device xpu:", "device npu:"};
     static const char *const nccl[] = {" ["};
     if (log_has(line, " NCCL WARN "))
         log_gpu_find(line, nccl, 1, row);
@@ -59,7 +60,8 @@ static void backend_read(struct text line, struct log_row *row) {
  * Cambricon's give the hint without the variable's name. */
 static void setting_read(struct text line, struct log_row *row) {
     bool split = log_has(line, "max_split_size_mb"), expandable = log_has(line, "expandable_segments:True");
-    for (uint32_t at = log_find(line, 0, "PYTORCH_"); at != LOG_NONE; at = log_find(line, at + 1, "PYTORCH_")) {
+    for (uint32_t at = log_find(line, 0, "PYTORCH_"); at != LOG_NONE;
+         at = log_find(line, at + 1, "PYTORCH_")) {
         uint32_t end = at;
         while (end < line.nbytes && ((line.at[end] >= 'A' && line.at[end] <= 'Z') || line.at[end] == '_'))
             end++;
@@ -141,9 +143,8 @@ static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text
 /* The words as the text of an error, not in a sentence: "RuntimeError: XPU out of memory", "CUDA error: out of memory",
  * "Cuda failure 2 'out of memory'", "CUDA out of memory." at the line's beginning. */
 static bool is_errors_text(struct text line) {
-    static const char *const ends[] = {"CUDA error:", "HIP error:",     "CUDA driver error:", "XPU error:",
-                                       "Cuda failure", "CUDA failure", "runtime error (2) :",
-                                       "error=2 :"};
+    static const char *const ends[] = {"CUDA error:",  "HIP error:",   "CUDA driver error:",  "XPU error:",
+                                       "Cuda failure", "CUDA failure", "runtime error (2) :", "error=2 :"};
     struct text message = log_message(line);
     uint32_t at = log_find(message, 0, "out of memory");
     struct text head = {message.at, at != LOG_NONE ? at : 0};
@@ -269,7 +270,8 @@ enum log_oom_seen log_oom_line(const struct log_hits *hits, struct log_oom *oom,
     }
     if (form == NULL)
         return LOG_OOM_NOTHING;
-    return oom->n_seen != 0 && !(elsewhere && oom->n_full == 0) ? LOG_OOM_AGAIN : oom_begin(oom, line, &row, form);
+    return oom->n_seen != 0 && !(elsewhere && oom->n_full == 0) ? LOG_OOM_AGAIN
+                                                                : oom_begin(oom, line, &row, form);
 }
 
 bool log_oom_same(const struct log_row *a, const struct log_row *b) {

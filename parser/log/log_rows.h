@@ -18,14 +18,15 @@ struct log_row {
     int32_t rank;    /* RANK_UNKNOWN */
     int32_t gpu;     /* LOG_NO_DEVICE; LOG_HOST: the host's memory */
     bool has_time, is_oom;
-    bool max_is_reset; /* its maxima are since the line before, not since the beginning */
-    bool label_before; /* the line before is its label */
+    bool max_is_reset;       /* its maxima are since the line before, not since the beginning */
+    bool label_before;       /* the line before is its label */
     const char *label_words; /* the text before these words is its label; NULL: none */
-    bool retried;      /* the allocator tries again after the message */
-    bool possible;     /* of a kill: lack of memory is one of the possible reasons */
-    bool is_raised;    /* an error with the name of its exception before it, as it ends a traceback */
-    bool is_own;       /* its stack ends at a line of the user's own code */
-    char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES], most[LOG_NAME_NBYTES]; /* "": none */
+    bool retried;            /* the allocator tries again after the message */
+    bool possible;           /* of a kill: lack of memory is one of the possible reasons */
+    bool is_raised;          /* an error with the name of its exception before it, as it ends a traceback */
+    bool is_own;             /* its stack ends at a line of the user's own code */
+    char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES],
+        most[LOG_NAME_NBYTES]; /* "": none */
 };
 
 _Static_assert(NOTE_KINDS <= 64, "a bit of log_row.known for each kind");

@@ -6,24 +6,56 @@
 #define GB UINT64_C(1000000000)
 
 /* A device's figures, the same with flags, the host's, and a form with one figure that its own words announce. */
-#define FORM(first, second, ...) \
-    { {first, second}, FORM_LEVEL, 0, NULL, {__VA_ARGS__} }
-#define FLAGGED(flags, first, second, ...) \
-    { {first, second}, FORM_LEVEL, flags, NULL, {__VA_ARGS__} }
-#define HOST(first, second, ...) \
-    { {first, second}, FORM_HOST, 0, NULL, {__VA_ARGS__} }
+#define FORM(first, second, ...)                \
+    {                                           \
+        {first, second}, FORM_LEVEL, 0, NULL, { \
+            __VA_ARGS__                         \
+        }                                       \
+    }
+#define FLAGGED(flags, first, second, ...)          \
+    {                                               \
+        {first, second}, FORM_LEVEL, flags, NULL, { \
+            __VA_ARGS__                             \
+        }                                           \
+    }
+#define HOST(first, second, ...)               \
+    {                                          \
+        {first, second}, FORM_HOST, 0, NULL, { \
+            __VA_ARGS__                        \
+        }                                      \
+    }
 #define ONE(words, place, what, unit) FORM(words, NULL, {words, place, what, unit})
 /* An error that names a request; one that does not, or only in its next lines; a kill; words alone. */
 #define ERROR(first, second, backend, place, unit) \
-    { {first, second}, FORM_ERROR, 0, backend, {{first, place, NOTE_ASKED, unit}} }
-#define BARE(words, flags, backend) \
-    { {words, NULL}, FORM_ERROR, flags, backend, {{NULL, BEHIND, NOTE_LINE, 0}} }
-#define KILL(first, second, killer, ...) \
-    { {first, second}, FORM_KILL, 0, killer, {__VA_ARGS__} }
-#define WORDS(kind, first, second) \
-    { {first, second}, kind, 0, NULL, {{NULL, BEHIND, NOTE_LINE, 0}} }
-#define SIGNAL(first, name) \
-    { {first, NULL}, FORM_SIGNAL, 0, name, {{NULL, BEHIND, NOTE_LINE, 0}} }
+    {                                              \
+        {first, second}, FORM_ERROR, 0, backend, { \
+            { first, place, NOTE_ASKED, unit }     \
+        }                                          \
+    }
+#define BARE(words, flags, backend)                  \
+    {                                                \
+        {words, NULL}, FORM_ERROR, flags, backend, { \
+            { NULL, BEHIND, NOTE_LINE, 0 }           \
+        }                                            \
+    }
+#define KILL(first, second, killer, ...)         \
+    {                                            \
+        {first, second}, FORM_KILL, 0, killer, { \
+            __VA_ARGS__                          \
+        }                                        \
+    }
+#define WORDS(kind, first, second)         \
+    {                                      \
+        {first, second}, kind, 0, NULL, {  \
+            { NULL, BEHIND, NOTE_LINE, 0 } \
+        }                                  \
+    }
+#define SIGNAL(first, name)                    \
+    {                                          \
+        {first, NULL}, FORM_SIGNAL, 0, name, { \
+            { NULL, BEHIND, NOTE_LINE, 0 }     \
+        }                                      \
+    }
 
 const struct log_form log_forms[] = {
     /* Other programs' accounting, and prose: what looks like a form in such a line is none. */
@@ -35,17 +67,35 @@ const struct log_form log_forms[] = {
     WORDS(FORM_OTHER, "RMM failure", NULL),
     WORDS(FORM_OTHER, "VIS_VRAM", NULL), /* rocm-smi: the part of the memory that the host sees */
 
-    /* CPython, torchrun and loggers; IPython 7 and 8, notebooks, rich; VS Code; ends and chains of tracebacks */
-#define INSIDE(words) \
-    { {words, NULL}, FORM_TRACE, FLAG_INSIDE, NULL, {{NULL, BEHIND, NOTE_LINE, 0}} }
-    WORDS(FORM_TRACE, "raceback (most recent call last)", NULL), WORDS(FORM_TRACE, "\", line ", NULL),
-    WORDS(FORM_TRACE, "Exception has occurred: ", NULL), WORDS(FORM_TRACE, "of the above exception", NULL),
-    WORDS(FORM_TRACE, "The above exception was", NULL), WORDS(FORM_TRACE, "EngineCore failed", NULL),
-    WORDS(FORM_TRACE, "EngineCore hit", NULL), WORDS(FORM_TRACE, "ray.exceptions.", NULL),
-    WORDS(FORM_TRACE, "Root Cause", NULL), WORDS(FORM_TRACE, "ChildFailedError", NULL),
-    WORDS(FORM_TRACE, "RemoteTraceback", NULL), INSIDE(".py:"), INSIDE(".py in "), INSIDE("> in "),
-    INSIDE("Cell In"), INSIDE("Input In"), INSIDE("--> "), INSIDE("Error:"), INSIDE("Exception:"),
-    INSIDE("Interrupt"), INSIDE("Exit:"), INSIDE("Warning:"),
+/* CPython, torchrun and loggers; IPython 7 and 8, notebooks, rich; VS Code; ends and chains of tracebacks */
+#define INSIDE(words)                                   \
+    {                                                   \
+        {words, NULL}, FORM_TRACE, FLAG_INSIDE, NULL, { \
+            { NULL, BEHIND, NOTE_LINE, 0 }              \
+        }                                               \
+    }
+    WORDS(FORM_TRACE, "raceback (most recent call last)", NULL),
+    WORDS(FORM_TRACE, "\", line ", NULL),
+    WORDS(FORM_TRACE, "Exception has occurred: ", NULL),
+    WORDS(FORM_TRACE, "of the above exception", NULL),
+    WORDS(FORM_TRACE, "The above exception was", NULL),
+    WORDS(FORM_TRACE, "EngineCore failed", NULL),
+    WORDS(FORM_TRACE, "EngineCore hit", NULL),
+    WORDS(FORM_TRACE, "ray.exceptions.", NULL),
+    WORDS(FORM_TRACE, "Root Cause", NULL),
+    WORDS(FORM_TRACE, "ChildFailedError", NULL),
+    WORDS(FORM_TRACE, "RemoteTraceback", NULL),
+    INSIDE(".py:"),
+    INSIDE(".py in "),
+    INSIDE("> in "),
+    INSIDE("Cell In"),
+    INSIDE("Input In"),
+    INSIDE("--> "),
+    INSIDE("Error:"),
+    INSIDE("Exception:"),
+    INSIDE("Interrupt"),
+    INSIDE("Exit:"),
+    INSIDE("Warning:"),
 #undef INSIDE
 
     WORDS(FORM_SETTING, "expandable_segments:True", NULL),
@@ -65,7 +115,7 @@ const struct log_form log_forms[] = {
     ERROR(" KV cache is needed", NULL, "vLLM", BEFORE, 0),
     /* PyTorch, every backend; torch_npu's workspaces */
     ERROR("ried to allocate", NULL, NULL, BEHIND, 0),
-    ERROR("Invalid buffer size:", NULL, "MPS", BEHIND, 0), /* on MPS: Metal's limit for one buffer */
+    ERROR("Invalid buffer size:", NULL, "MPS", BEHIND, 0),        /* on MPS: Metal's limit for one buffer */
     ERROR("llocation failed for size::", NULL, "HPU", BEHIND, 1), /* Habana: PT_DEVMEM, SYNHELPER */
     ERROR("llocation of size", "PT_DEVMEM", "HPU", BEHIND, 1),
     ERROR("llocation of size ::", NULL, "HPU", BEHIND, 1),
@@ -74,31 +124,39 @@ const struct log_form log_forms[] = {
     ERROR("Failed to CUDA calloc async", NULL, "CUDA", BEHIND, 0),
     ERROR("resource[DeviceMemory] with info [size:", NULL, "NPU", BEHIND, 1), /* CANN 8 */
     ERROR("Unable to allocate", "for an array with shape", "CPU", BEHIND, 0), /* NumPy */
-    ERROR("unable to mmap", NULL, "shm", BEHIND, 0),                         /* PyTorch: MapAllocator.cpp */
+    ERROR("unable to mmap", NULL, "shm", BEHIND, 0),                          /* PyTorch: MapAllocator.cpp */
 
     /* ---- errors without one ---- */
 
     BARE("CUDA out of memory occurred when", 0, "vLLM"), /* gpu_model_runner.py */
     BARE("out of memory", FLAG_ALONE, NULL),
     BARE("would exceed allowed memory. (out of memory)", 0, "CUDA async"), /* CUDAMallocAsyncAllocator.cpp */
-    BARE("OutOfMemoryError: Allocation on device", 0, "CUDA async"), /* the same, cut by ComfyUI */
+    BARE("OutOfMemoryError: Allocation on device", 0, "CUDA async"),       /* the same, cut by ComfyUI */
     BARE("processing!!! Allocation on device", 0, "CUDA async"),
-    BARE("ried to allocate more than 1EB", 0, NULL), BARE("cudaErrorMemoryAllocation", 0, "CUDA"),
-    BARE("CUDA_ERROR_OUT_OF_MEMORY", 0, "CUDA"), BARE("hipErrorOutOfMemory", 0, "HIP"),
-    BARE("HIP_ERROR_OutOfMemory", 0, "HIP"), BARE("_STATUS_ALLOC_FAILED", 0, "CUDA"), /* cuBLAS, cuDNN, cuSOLVER */
+    BARE("ried to allocate more than 1EB", 0, NULL),
+    BARE("cudaErrorMemoryAllocation", 0, "CUDA"),
+    BARE("CUDA_ERROR_OUT_OF_MEMORY", 0, "CUDA"),
+    BARE("hipErrorOutOfMemory", 0, "HIP"),
+    BARE("HIP_ERROR_OutOfMemory", 0, "HIP"),
+    BARE("_STATUS_ALLOC_FAILED", 0, "CUDA"), /* cuBLAS, cuDNN, cuSOLVER */
 
     BARE("_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", 0, "XPU"), /* Unified Runtime */
-    BARE("PI_ERROR_OUT_OF_", 0, "XPU"), BARE("out of device memory on current platform", 0, "XPU"),
-    BARE("PT_DEVMEM", 0, "HPU"), BARE("Failed to apply for memory.", 0, "NPU"), /* CANN */
+    BARE("PI_ERROR_OUT_OF_", 0, "XPU"),
+    BARE("out of device memory on current platform", 0, "XPU"),
+    BARE("PT_DEVMEM", 0, "HPU"),
+    BARE("Failed to apply for memory.", 0, "NPU"), /* CANN */
     BARE("No available memory for the cache blocks", 0, "vLLM"),
     BARE("that can be stored in KV cache", 0, "vLLM"),
     BARE("Not enough memory. Please try to increase --mem-fraction-static", 0, "SGLang"),
     BARE("MemoryError", FLAG_ALONE, "CPU"), /* Python */
-    BARE("std::bad_alloc", 0, "CPU"), BARE("Cannot allocate memory", 0, "CPU"),
+    BARE("std::bad_alloc", 0, "CPU"),
+    BARE("Cannot allocate memory", 0, "CPU"),
     BARE("posix_memalign(&data", 0, "CPU"), /* PyTorch 1.0 to 1.3: CPUAllocator.cpp */
-    BARE("DefaultCPUAllocator: not enough memory", 0, "CPU"), BARE("[WinError 1455]", 0, "CPU"),
+    BARE("DefaultCPUAllocator: not enough memory", 0, "CPU"),
+    BARE("[WinError 1455]", 0, "CPU"),
     BARE("insufficient shared memory (shm)", 0, "shm"), /* PyTorch: DataLoader */
-    BARE("is killed by signal: Bus error", 0, "shm"), BARE("unable to write to file </torch_", 0, "shm"),
+    BARE("is killed by signal: Bus error", 0, "shm"),
+    BARE("unable to write to file </torch_", 0, "shm"),
     BARE("failed to extend /dev/shm/", 0, "shm"), /* NCCL: shmutils.cc */
     BARE("Error while creating shared memory segment", 0, "shm"),
 
@@ -113,38 +171,60 @@ const struct log_form log_forms[] = {
          {"memory used=", BEHIND, NOTE_PROCESS_USED, 0}),
     KILL("exceeded memory limit (", "being killed", "Slurm", {"limit (", BEHIND, NOTE_HOST_USED, KIB},
          {" > ", BEHIND, NOTE_HOST_LIMIT, KIB}),
-    KILL("node was low on resource: memory", NULL, "the kubelet",
-         {"was using", BEHIND, NOTE_HOST_USED, 0}),
+    KILL("node was low on resource: memory", NULL, "the kubelet", {"was using", BEHIND, NOTE_HOST_USED, 0}),
     KILL("Killed /", " due to memory ", "systemd-oomd", {"memory used (", BEHIND, NOTE_HOST_USED, 1},
          {"/ total (", BEHIND, NOTE_DEVICE_TOTAL, 1}),
 #define KILLED(words, killer) KILL(words, NULL, killer, {NULL, BEHIND, NOTE_LINE, 0})
-    KILLED("xceeded step memory limit", "Slurm"), KILLED("xceeded job memory limit", "Slurm"),
-    KILLED("oom-kill event", "Slurm"), KILLED("oom_kill event", "Slurm"), KILLED("OUT_OF_ME+", "Slurm"),
-    KILLED("State: OUT_OF_MEMORY", "Slurm"), KILLED("OUT_OF_MEMORY (exit code", "Slurm"),
-    KILLED(": Out Of Memory", "Slurm"), KILLED("OOMKilled", "Kubernetes"),
-    KILLED("System OOM encountered", "Kubernetes"), KILLED("Cgroup OOM encountered", "Kubernetes"),
-    KILLED("TaskOOM event", "containerd"), KILLED(" container oom ", "Docker"),
-    KILLED("node running low on memory", "Ray"), KILLED("killed due to memory pressure (OOM)", "Ray"),
-    KILLED("by the OOM killer", "the kernel"), KILLED("with result 'oom-kill'", "systemd"),
+    KILLED("xceeded step memory limit", "Slurm"),
+    KILLED("xceeded job memory limit", "Slurm"),
+    KILLED("oom-kill event", "Slurm"),
+    KILLED("oom_kill event", "Slurm"),
+    KILLED("OUT_OF_ME+", "Slurm"),
+    KILLED("State: OUT_OF_MEMORY", "Slurm"),
+    KILLED("OUT_OF_MEMORY (exit code", "Slurm"),
+    KILLED(": Out Of Memory", "Slurm"),
+    KILLED("OOMKilled", "Kubernetes"),
+    KILLED("System OOM encountered", "Kubernetes"),
+    KILLED("Cgroup OOM encountered", "Kubernetes"),
+    KILLED("TaskOOM event", "containerd"),
+    KILLED(" container oom ", "Docker"),
+    KILLED("node running low on memory", "Ray"),
+    KILLED("killed due to memory pressure (OOM)", "Ray"),
+    KILLED("by the OOM killer", "the kernel"),
+    KILLED("with result 'oom-kill'", "systemd"),
 #undef KILLED
     /* shells, torchrun, DeepSpeed's launcher, DataLoader, containers; drivers of XPUs */
-    SIGNAL(" Killed ", "shell"), SIGNAL("killed  ", "shell"), SIGNAL("Killed", "shell"),
-    SIGNAL("(exitcode: -9)", NULL), SIGNAL("exitcode  : -9 ", NULL), SIGNAL("return code = -9", NULL),
-    SIGNAL("died with <Signals.SIGKILL: 9>", NULL), SIGNAL("Signal 9 (SIGKILL) received", NULL),
-    SIGNAL("killed by signal: Killed", NULL), SIGNAL("signal: killed", NULL),
-    SIGNAL("exit code 137", NULL), SIGNAL("exit code: 137", NULL), SIGNAL("exit code (137)", NULL),
-    SIGNAL("exit status 137", NULL), SIGNAL("exited with code 137", NULL), SIGNAL("xit Code:    137", NULL),
+    SIGNAL(" Killed ", "shell"),
+    SIGNAL("killed  ", "shell"),
+    SIGNAL("Killed", "shell"),
+    SIGNAL("(exitcode: -9)", NULL),
+    SIGNAL("exitcode  : -9 ", NULL),
+    SIGNAL("return code = -9", NULL),
+    SIGNAL("died with <Signals.SIGKILL: 9>", NULL),
+    SIGNAL("Signal 9 (SIGKILL) received", NULL),
+    SIGNAL("killed by signal: Killed", NULL),
+    SIGNAL("signal: killed", NULL),
+    SIGNAL("exit code 137", NULL),
+    SIGNAL("exit code: 137", NULL),
+    SIGNAL("exit code (137)", NULL),
+    SIGNAL("exit status 137", NULL),
+    SIGNAL("exited with code 137", NULL),
+    SIGNAL("xit Code:    137", NULL),
     SIGNAL("RESULT_ERROR_OUT_OF_RESOURCES", "driver"),
 
     /* ---- tables ---- */
 
-    WORDS(FORM_SUMMARY, "memory summary, device ID", NULL), WORDS(FORM_SUMMARY, "| Allocated memory ", NULL),
+    WORDS(FORM_SUMMARY, "memory summary, device ID", NULL),
+    WORDS(FORM_SUMMARY, "| Allocated memory ", NULL),
     WORDS(FORM_SUMMARY, "CUDA OOMs", "cudaMalloc retries"),
     WORDS(FORM_SUMMARY, "reserved memory   ", NULL), /* "GPU reserved memory" */
     /* nvidia-smi; npu-smi 22 to 25; xpu-smi 1.2 and 2.0; rocm-smi */
-    WORDS(FORM_TOOL, "MiB / ", NULL), WORDS(FORM_TOOL, "MIG devices:", NULL),
-    WORDS(FORM_TOOL, "Processes:", NULL), WORDS(FORM_TOOL, "| 0000:", NULL),
-    WORDS(FORM_TOOL, "| Chip  Phy-ID ", NULL), WORDS(FORM_TOOL, "| Device ID ", NULL),
+    WORDS(FORM_TOOL, "MiB / ", NULL),
+    WORDS(FORM_TOOL, "MIG devices:", NULL),
+    WORDS(FORM_TOOL, "Processes:", NULL),
+    WORDS(FORM_TOOL, "| 0000:", NULL),
+    WORDS(FORM_TOOL, "| Chip  Phy-ID ", NULL),
+    WORDS(FORM_TOOL, "| Device ID ", NULL),
     WORDS(FORM_TOOL, "FB Memory Usage", NULL),
     WORDS(FORM_CSV, "memory.used [", NULL), /* also with nounits */
 
@@ -204,7 +284,7 @@ const struct log_form log_forms[] = {
          {"'total_GB", CELL, NOTE_DEVICE_TOTAL, GIB}),
     /* axolotl: utils/bench.py, 0.3 to 0.9; the dictionary of 0.10 and later, and TRL's */
     FORM(" memory usage ", "GB (", {"GB (", NUMBER_BEFORE, NOTE_ALLOCATED, GIB},
-            {" cache", ON_TOP, NOTE_RESERVED, 0}, {" misc", ON_TOP, NOTE_DEVICE_USED, 0}),
+         {" cache", ON_TOP, NOTE_RESERVED, 0}, {" misc", ON_TOP, NOTE_DEVICE_USED, 0}),
     FORM("memory/max_mem_a", "(gib)", {"memory/max_mem_allocated(gib)", CELL, NOTE_MAX_ALLOCATED, GIB},
          {"memory/device_mem_reserved(gib)", CELL, NOTE_MAX_RESERVED, GIB}),
     FORM("memory/max_a", "(GiB)", {"memory/max_allocated (GiB)", CELL, NOTE_MAX_ALLOCATED, GIB},
@@ -238,7 +318,8 @@ const struct log_form log_forms[] = {
     /* vLLM: worker.py, gpu_worker.py, gpu_model_runner.py, kv_cache_utils.py, of 0.4 to 0.21 */
     FORM("the current vLLM instance can use total_gpu_memory", NULL,
          {"total_gpu_memory (", BEHIND, NOTE_BUDGET_TOTAL, 0}, {") = ", BEHIND, NOTE_BUDGET_USABLE, 0}),
-    FORM("model weights take", "reserved for KV Cache", {"model weights take", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
+    FORM("model weights take", "reserved for KV Cache",
+         {"model weights take", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
          {"non_torch_memory takes", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
          {"PyTorch activation peak memory takes", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0},
          {"reserved for KV Cache is", BEHIND, NOTE_BUDGET_KV_CACHE, 0}),
@@ -253,7 +334,8 @@ const struct log_form log_forms[] = {
          {" for non-torch memory", BEFORE, NOTE_BUDGET_NON_TORCH, 0},
          {" for CUDAGraph memory", BEFORE, NOTE_BUDGET_GRAPHS, 0},
          {"Current kv cache memory in use is", BEHIND, NOTE_BUDGET_KV_CACHE, 0}),
-    FORM("Total non KV cache memory", NULL, {"torch peak memory increase:", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0},
+    FORM("Total non KV cache memory", NULL,
+         {"torch peak memory increase:", BEHIND, NOTE_BUDGET_ACTIVATIONS, 0},
          {"non-torch forward increase memory:", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
          {"weights memory:", BEHIND, NOTE_BUDGET_WEIGHTS, 0}),
     FORM("Memory profiling results:", NULL, {"total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0},

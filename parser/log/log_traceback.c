@@ -162,8 +162,8 @@ static void traceback_begin(struct log_traceback *traceback, uint32_t number) {
 }
 
 /* Reads the frame that a line is, in whichever shape. False: it is none. */
-static bool frame_read(struct log_traceback *traceback, struct text line, struct text *file, struct text *name,
-                       uint64_t *number) {
+static bool frame_read(struct log_traceback *traceback, struct text line, struct text *file,
+                       struct text *name, uint64_t *number) {
     if (frame_of_python(line, file, name, number))
         return true;
     bool begun = traceback->n_open != 0 || log_find(line, 0, "File ") == log_skip(line, 0);
@@ -177,7 +177,8 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
                         uint32_t number, uint32_t gap_most, bool *taken) {
     struct text file, name;
     uint64_t at = 0;
-    bool open = traceback->n_open + traceback->count != 0, head = log_find(line, 0, "raceback (most") != LOG_NONE;
+    bool open = traceback->n_open + traceback->count != 0,
+         head = log_find(line, 0, "raceback (most") != LOG_NONE;
     *taken = true;
     if (open && number - traceback->last_line > gap_most)
         traceback_drop(traceback);
@@ -269,9 +270,10 @@ bool log_traceback_end(struct log_traceback *traceback, struct interner *interne
         innermost_first[i] = traceback->frame[n - 1 - i];
     bool own = n_shared != 0 ? traceback->ends_own : n != 0 && traceback->own[n - 1];
     /* below the head "Exception has occurred" comes the error, then the frames */
-    *traceback = (struct log_traceback){.ends_own = own,
-                                        .innermost_first = traceback->innermost_first && traceback->count == 0,
-                                        .first_line = traceback->first_line};
+    *traceback =
+        (struct log_traceback){.ends_own = own,
+                               .innermost_first = traceback->innermost_first && traceback->count == 0,
+                               .first_line = traceback->first_line};
     *stack = 0;
     if (n_shared != 0) {
         traceback->n_shared = n_shared - 1;

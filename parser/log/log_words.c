@@ -17,7 +17,7 @@ struct log_words {
     uint8_t class[256];
     uint32_t shift; /* a row of `next` has 1 << shift places */
     uint16_t *next;
-    uint16_t *first; /* by state: 1 + index of its first output; 0: none */
+    uint16_t *first;  /* by state: 1 + index of its first output; 0: none */
     uint16_t *suffix; /* by state: the state of its longest proper suffix; while the automaton is made */
     struct output output[LOG_WORDS_MOST];
     uint32_t n_states, n_outputs;
@@ -58,7 +58,8 @@ static void automaton_close(struct log_words *words, uint16_t *queue) {
         uint32_t state = queue[head++];
         outputs_join(words, state, words->suffix[state]);
         for (uint32_t class = 0; class < n_classes; class ++) {
-            uint16_t *next = next_of(words, state, class), fallen = *next_of(words, words->suffix[state], class);
+            uint16_t *next = next_of(words, state, class),
+                     fallen = *next_of(words, words->suffix[state], class);
             if (*next == 0) {
                 *next = fallen;
             } else {

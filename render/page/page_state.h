@@ -165,7 +165,7 @@ struct page_view {
     struct scene scene;
     struct scene banded; /* scene of segments; shown instead of `scene` if `by_segments` */
     struct raster raster;
-    struct band_names names;  /* of the last drawing */
+    struct band_names names; /* of the last drawing */
     struct page_sums sums[PAGE_SLOTS];
     enum compare_by within_by; /* sums cover only the group `within_key` of this kind, if `is_within` */
     uint32_t within_key;
@@ -187,10 +187,10 @@ struct page_view {
     uint64_t *lit;        /* bitmap of the highlighted allocations, if is_lit */
     uint64_t *only;       /* bitmap of the search's matches in `keep`, if is_narrow */
     bool filtered, is_lit, is_narrow, by_segments, is_within;
-    bool parted;     /* bands of the last drawing were high enough to be told apart */
-    bool named;      /* `names` are complete */
-    bool fitted;     /* the window had a vertical scale of its own */
-    bool dense;      /* its bands were too thin to be told apart */
+    bool parted; /* bands of the last drawing were high enough to be told apart */
+    bool named;  /* `names` are complete */
+    bool fitted; /* the window had a vertical scale of its own */
+    bool dense;  /* its bands were too thin to be told apart */
     /* what is laid out of the request, anew after each change of what is shown */
     enum { LAID_NOTHING, LAID_BANDS, LAID_PARTED, LAID_ALL } laid;
     struct record_phase_mark *marks;

@@ -49,10 +49,10 @@ place view_new(place session_place, u32 device) {
         return 0;
     bytes_zero(view, sizeof *view);
     view->session = session;
-    struct arena *const arenas[] = {&view->arena,          &view->grouping,      &view->planting,
-                                    &view->pairing,        &view->holding,       &view->listing,
-                                    &view->map.holding,   &view->map.laying,
-                                    &view->beside.holding, &view->beside.laying, &view->sparking.arena};
+    struct arena *const arenas[] = {&view->arena,         &view->grouping,      &view->planting,
+                                    &view->pairing,       &view->holding,       &view->listing,
+                                    &view->map.holding,   &view->map.laying,    &view->beside.holding,
+                                    &view->beside.laying, &view->sparking.arena};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
         arena_init(arenas[i], host, SIZE_MAX);
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
