@@ -1,6 +1,5 @@
 #include "cli/ahead.h"
 
-#include "cli/pages.h"
 #include "cli/thread.h"
 
 #include <errno.h>
@@ -20,8 +19,6 @@ struct ahead {
     struct ahead_watcher watcher;
     pthread_t thread;
     bool started;
-    bool takes_pages;  /* for the blocks that grow meanwhile (cli/pages.h) */
-    uint64_t position; /* bytes read, in the reading thread */
 
     pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t changed;
@@ -60,22 +57,6 @@ static void block_publish(struct ahead *ahead, struct ahead_block *block, int64_
     pthread_mutex_unlock(&ahead->mutex);
 }
 
-/* True: the thread would wait for the user now. */
-static bool ring_is_full(struct ahead *ahead) {
-    pthread_mutex_lock(&ahead->mutex);
-    bool full = ahead->filled - ahead->emptied == BLOCK_COUNT && !ahead->draining && !ahead->stopped;
-    pthread_mutex_unlock(&ahead->mutex);
-    return full;
-}
-
-/* Uses the time in which the thread would wait. */
-static void pages_take_meanwhile(struct ahead *ahead, size_t nbytes) {
-    ahead->position += nbytes;
-    pages_read_until(ahead->position);
-    if (ring_is_full(ahead))
-        pages_take();
-}
-
 static void *thread_run(void *context) {
     struct ahead *ahead = context;
     for (struct ahead_block *block; (block = block_claim(ahead)) != NULL;) {
@@ -87,8 +68,6 @@ static void *thread_run(void *context) {
          * does. */
         if (ahead->watcher.seen != NULL)
             ahead->watcher.seen(ahead->watcher.context, block->bytes, (size_t)n);
-        if (ahead->takes_pages)
-            pages_take_meanwhile(ahead, (size_t)n);
     }
     return NULL;
 }
@@ -111,7 +90,7 @@ struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher)
     struct ahead *ahead = calloc(1, sizeof *ahead);
     if (ahead == NULL)
         return NULL;
-    *ahead = (struct ahead){.source = source, .watcher = watcher, .takes_pages = pages_begin()};
+    *ahead = (struct ahead){.source = source, .watcher = watcher};
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->changed, NULL);
     bool ready = true;
@@ -183,12 +162,6 @@ int64_t ahead_lend(void *context, uint8_t **bytes) {
     return (int64_t)block->nbytes;
 }
 
-static void takes_pages_end(struct ahead *ahead) {
-    if (ahead->takes_pages)
-        pages_end();
-    ahead->takes_pages = false;
-}
-
 int ahead_stop(struct ahead *ahead, bool draining) {
     if (!ahead->started)
         return ahead->error;
@@ -199,7 +172,6 @@ int ahead_stop(struct ahead *ahead, bool draining) {
     pthread_mutex_unlock(&ahead->mutex);
     pthread_join(ahead->thread, NULL);
     ahead->started = false;
-    takes_pages_end(ahead);
     blocks_free(ahead); /* frees the ring now: the work that follows takes as much memory as reading does */
     return ahead->error;
 }
@@ -208,7 +180,6 @@ void ahead_free(struct ahead *ahead) {
     if (ahead == NULL)
         return;
     ahead_stop(ahead, false);
-    takes_pages_end(ahead);
     blocks_free(ahead);
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->mutex);

@@ -2,7 +2,6 @@
 
 #include "cli/exit_code.h"
 #include "cli/output.h"
-#include "cli/pages.h"
 #include "cli/run/cgroup.h"
 #include "cli/terminal.h"
 
@@ -49,21 +48,10 @@ static void *block_new(size_t nbytes) {
     return block;
 }
 
-static void *block_resize(void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    if (old_nbytes >= LARGE_NBYTES)
-        pages_forget(ptr);
-    void *block = realloc(ptr, new_nbytes);
-    if (block != NULL && new_nbytes > old_nbytes && new_nbytes >= LARGE_NBYTES)
-        pages_grown(block, old_nbytes, new_nbytes);
-    return block;
-}
-
 static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
     (void)context;
     if (new_nbytes != 0)
-        return ptr == NULL ? block_new(new_nbytes) : block_resize(ptr, old_nbytes, new_nbytes);
-    if (old_nbytes >= LARGE_NBYTES)
-        pages_forget(ptr);
+        return ptr == NULL ? block_new(new_nbytes) : realloc(ptr, new_nbytes);
     block_free(ptr, old_nbytes);
     return NULL;
 }

@@ -48,7 +48,7 @@ struct read_source {
     uint64_t size_hint;                 /* 0: unknown */
     const struct read_helpers *helpers; /* NULL: none */
     uint64_t max_unpacked_nbytes;       /* what is packed in it may unpack to; 0: parser/container/packed.h */
-    /* for tests: dicts and lists of a pickle are never read in one step (parser/pickle/pickle_event.c); the result is
+    /* for tests: dicts and lists of a pickle are never read in one step (parser/pickle/pickle_dict.c); the result is
      * the same */
     bool plainly;
 };

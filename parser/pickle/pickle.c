@@ -44,7 +44,6 @@ bool machine_push_slow(struct machine *machine, struct value value) {
 
 /* Allocates the stack before the first push, so that places in it have addresses. */
 bool machine_begin(struct machine *machine) {
-    layouts_forget(machine);
     return ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, 1) ||
            machine_fail_memory(machine);
 }
@@ -133,8 +132,7 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
 /* An entry of the memo was overwritten: forgets everything learnt from bytes that refer to the memo. */
 static void memo_overwritten(struct machine *machine) {
     list_cache_forget(machine);
-    machine->recipe.count = machine->event_recipe.count = 0;
-    layouts_forget(machine);
+    machine->recipe.count = 0;
 }
 
 bool memo_put(struct machine *machine, uint32_t index) {

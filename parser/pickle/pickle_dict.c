@@ -13,7 +13,7 @@ static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag,
     return next;
 }
 
-bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id) {
+static bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id) {
     uint64_t word = load_u64(bytes) & UINT64_MAX >> 8 * (8 - nbytes);
     struct short_text *cached = &machine->short_text[word * 0x9E3779B97F4A7C15u >> 58];
     if (cached->nbytes == nbytes && cached->bytes == word) {
@@ -26,7 +26,7 @@ bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t n
     return true;
 }
 
-const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
+static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
     uint32_t id, nbytes = p[1];
     if (p[2 + nbytes] != 0x94)
         return NULL;
@@ -41,7 +41,7 @@ const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value
                                                   : NULL;
 }
 
-const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
+static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
     uint32_t stack;
     if (p[1] != 0x94)
         return NULL;
@@ -56,7 +56,7 @@ const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct valu
     return next;
 }
 
-const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
+static const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
     struct value items[2] = {{.tag = VALUE_INT, .bits = p[1]}, {.tag = VALUE_INT, .bits = p[3]}};
     if (p[4] != 0x86 || p[5] != 0x94)
         return NULL;
@@ -101,7 +101,7 @@ static inline const uint8_t *value_take(struct machine *machine, const uint8_t *
     }
 }
 
-bool key_find(const struct machine *machine, const uint8_t *p, struct dict_step *step) {
+static bool key_find(const struct machine *machine, const uint8_t *p, struct dict_step *step) {
     unsigned nbytes = *p == 'h' ? 2 : 5;
     uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
     if ((*p != 'h' && *p != 'j') || index >= machine->memo.count)
@@ -220,8 +220,6 @@ bool dict_take(struct machine *machine) {
             return false;
         if (!whole || machine->n_stack != depth - 1)
             return true;
-        if (!events_take(machine))
-            return false;
         if (cursor->end - cursor->p < MAX_PAIR_NBYTES || !dict_begins(cursor->p))
             return true;
         machine->opcode_offset = cursor_offset(cursor);

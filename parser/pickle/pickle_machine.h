@@ -70,59 +70,6 @@ struct integer_form {
     uint8_t at, nbytes;   /* of the number, and of all */
 };
 
-/* The pairs of the event before. The events of a list have the same keys in the same order and mostly write their
- * values in the same form, so one comparison recognises a key and the opcode of its value. */
-struct event_recipe {
-    struct event_step {
-        uint64_t opcodes, mask, key_mask; /* of key and value; the mask of the key alone */
-        uint64_t keys;                    /* bits of the keys up to this one */
-        struct integer_form form;         /* of an integer; `at` and `nbytes` count from the key */
-        uint64_t text;                    /* SHORT_BINUNICODE to MEMOIZE of one that is the same each time */
-        uint32_t string;                  /* its id */
-        uint8_t key, key_nbytes;
-        uint8_t kind;  /* enum of pickle_event.c: the kind that `opcodes` recognise */
-        uint8_t place; /* of the value in the result */
-    } step[MAX_DICT_PAIRS];
-    uint32_t count;
-};
-
-/* An event while its keys come. Texts are string ids. */
-struct event_draft {
-    struct event event;
-    uint64_t device_free;
-    uint32_t action;
-    struct context context;
-};
-
-enum { LAYOUT_NBYTES = 96, LAYOUT_NUMBERS = 6, LAYOUT_MEMO = 4, MAX_LAYOUTS = 8 };
-
-/*
- * The bytes of an event up to its frames, which come last, or up to its SETITEMS. If the opcodes, keys and texts of
- * another event are the same at the same places, one comparison recognises it, and only its numbers, its action and
- * its frames are read.
- */
-struct event_layout {
-    uint8_t fixed[LAYOUT_NBYTES], mask[LAYOUT_NBYTES]; /* `mask` is 0 where events may differ, else 0xFF */
-    struct event_draft draft;                          /* of the event that it was learnt from */
-    struct layout_number {
-        struct integer_form form; /* `at` counts from the event */
-        uint8_t place;            /* in the draft */
-    } number[LAYOUT_NUMBERS];
-    uint32_t memo[LAYOUT_MEMO]; /* entries of the dict and of its texts */
-    uint8_t n_numbers, n_memo, nbytes;
-    uint8_t action_at; /* place of the reference to the action; 0: none yet */
-    bool has_frames;
-};
-
-/* The layouts that are known. One byte of an event decides which of them is tried first. When the guess is wrong, that
- * byte becomes the first in which the guessed layout and the right one differ: mostly the opcode of the size. */
-struct event_layouts {
-    struct event_layout row[MAX_LAYOUTS];
-    uint8_t guess[256]; /* a row, by the byte at `guess_at` */
-    uint8_t guess_at, count;
-    uint64_t n_missed; /* events that were not read by a layout */
-};
-
 /* Texts of up to 8 bytes that come anew with every event, such as "N/A", by their bytes. */
 enum { SHORT_TEXTS = 64 };
 struct short_text {
@@ -149,8 +96,6 @@ struct machine {
     struct memo memo;
     struct list_cache lists;
     struct dict_recipe recipe;
-    struct event_recipe event_recipe;
-    struct event_layouts layouts;
     struct short_text short_text[SHORT_TEXTS];
     uint64_t opcode_offset; /* of the opcode that is being executed */
     bool stopped;
@@ -319,12 +264,6 @@ static inline bool dict_begins(const uint8_t *p) {
     return p[0] == '}' && p[1] == 0x94 && p[2] == '(';
 }
 
-/* The step of a recipe for the key at `p`. False: no known key. */
-bool key_find(const struct machine *machine, const uint8_t *p, struct dict_step *step);
-
-/* Interns a text of 1 to 8 bytes; the same few come with every event. 8 bytes are readable. False: an error. */
-bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id);
-
 /* False: no integer, or one of more than 8 bytes. */
 static inline bool integer_form(const uint8_t *p, struct integer_form *form) {
     unsigned nbytes = *p == 'K' ? 1 : *p == 'M' ? 2 : *p == 'J' ? 4 : *p == 0x8a ? p[1] : 0;
@@ -339,25 +278,6 @@ static inline bool integer_form(const uint8_t *p, struct integer_form *form) {
                                   .nbytes = (uint8_t)(at + nbytes)};
     return true;
 }
-
-/* The value at `p`: returns the place of the next opcode; NULL: anything else, or an error. A text:
- * SHORT_BINUNICODE and MEMOIZE. */
-const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value);
-
-/* EMPTY_LIST, MEMOIZE and then a run of references to frames, or nothing. */
-const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value);
-
-/* BININT1, BININT1, TUPLE2, MEMOIZE: a pool id. `p` is at the first. */
-const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value);
-
-/* ---- pickle_event.c ---- */
-
-/* An event was just recorded and is off the stack. Reads the following events of the same list as long as they have
- * the usual form; the cursor is at the first that has not. False: an error. */
-bool events_take(struct machine *machine);
-
-/* Before the first event, and when a memo entry was overwritten. */
-void layouts_forget(struct machine *machine);
 
 /* ---- pickle_text.c: opcodes of protocol 0, each with a line of text ---- */
 

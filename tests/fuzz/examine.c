@@ -399,7 +399,7 @@ uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, const uint8
 }
 
 /* Reads again in blocks of a few bytes, with the general machine only, as the control of the fast paths
- * (parser/pickle/pickle_event.c). */
+ * (parser/pickle/pickle_dict.c). */
 static void examine_plainly(const uint8_t *bytes, size_t nbytes, const struct read_error *error,
                             const char *id) {
     enum { SMALL_BLOCK_NBYTES = 7 };

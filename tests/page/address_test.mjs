@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { ask, folder, openContext, reload, rest, runsAll, samples, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ask, openContext, reload, rest, runsAll, samples, setView, skip, until, withPage, writePage } from "./browser.mjs";
 import { recording } from "./simulated.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
