@@ -1,7 +1,7 @@
 /*
  * Builds trees level by level. For callers, every stack that holds something has a cursor on its next frame.
- * Cursors of one node that are at the same frame make one child; sorting them by (node, frame) finds the children
- * without a hash table that a file could fill with collisions. Callees are walked over the prefix tree of stacks,
+ * Cursors of one node that are at the same frame make one child; sorting them by (node, frame) finds the children in
+ * the order of the recording, without a hash table. Callees are walked over the prefix tree of stacks,
  * by the number of user frames above.
  */
 #include "layout/tree.h"

@@ -13,7 +13,7 @@
  * birth <= m < death.
  *
  * Freestanding. All memory belongs to the trace's arena. Not thread safe, but several threads may read a filled
- * trace. Source of the semantics: PyTorch's allocator, as docs/architecture.md quotes it.
+ * trace. docs/architecture.md says how events become allocations; trace_check.h has the promises as code.
  */
 #pragma once
 

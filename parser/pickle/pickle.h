@@ -4,5 +4,5 @@
 #include "parser/cursor.h"
 
 /* Reads one pickle and fills `trace`; bytes after STOP are counted for a diagnostic and otherwise ignored. Takes
- * eight bytes per memo entry besides the columns. False: the cursor's error is set. O(bytes). */
+ * four bytes per memo entry besides the columns. False: the cursor's error is set. O(bytes). */
 bool pickle_read(struct cursor *cursor, struct trace *trace);
