@@ -285,7 +285,7 @@ class Codes(unittest.TestCase):
     def test_a_metric_that_is_gone(self):
         done = run(*rules("site:attention.py* < 4GiB"), TRAIN)
         self.assertEqual(2, done.returncode)
-        self.assertIn(b"use peak with --filter", done.stderr)
+        self.assertIn(b"use peak or end with --filter", done.stderr)
 
     def test_hostile_patterns(self):
         """Shell patterns on hostile names are answered within the test's time limit."""
