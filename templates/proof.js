@@ -39,13 +39,7 @@ export const provedSite = (page) => shownOf(page).proof?.site ?? 0;
 
 /** What a card without a set shows. @param {PageFinding} finding */
 export const shownName = ({ kind, at_event: at }) =>
-    kind === "out_of_memory"
-        ? "the request"
-        : at >= 0
-          ? formatEvent(at)
-          : kind === "cached_free"
-            ? "the start"
-            : "the recording";
+    kind === "out_of_memory" ? "the request" : at >= 0 ? formatEvent(at) : "the recording";
 
 /** Highlights exactly the set of a card.
  * @param {HTMLElement} button @param {PageFinding} finding @param {number} index */

@@ -124,7 +124,7 @@ function gapPicture(page, { at_event: at }) {
 }
 
 /** Is the finding about memory that is reserved but not in use? @param {PageFinding} finding */
-const isOfGap = ({ kind }) => kind === "fragmentation" || kind === "cached_free";
+const isOfGap = ({ kind }) => kind === "fragmentation";
 
 /** A finding's picture. @param {Page} page @param {PageFinding} finding @param {number} index */
 function findingPicture(page, finding, index) {

@@ -34,7 +34,7 @@ LOUD = ("high", "medium")
 SHAPES = (dict(layers=2, width=512), dict(layers=12, width=768), dict(layers=24, width=640), dict(layers=3, width=2048),
           dict(layers=48, width=512, rows=8))
 # Findings that are true with and without the fault: a first step that makes the state, a forward without no_grad.
-PRICES = {"held in turns": ("unused_graph",), "held in one pass": ("unused_graph",), "full buffer": ("optimizer_temporaries",),
+PRICES = {"held in turns": ("unused_graph",), "full buffer": ("optimizer_temporaries",),
           "old form": ("next_step_peak",)}
 
 
@@ -102,7 +102,7 @@ class Judged:
 
     def judge_figure(self, finding):
         """The peak that the finding predicts is that of the other program."""
-        if self.fault.kind in ("history_full", "no_history", "cached_free", "fragmentation"):
+        if self.fault.kind in ("history_full", "no_history", "fragmentation"):
             return
         saves = finding["saves_peak_bytes"]
         said = finding.get("expected_peak_bytes") or self.with_it - (saves or 0)

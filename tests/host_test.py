@@ -180,62 +180,6 @@ class Host(unittest.TestCase):
                 self.assertEqual([device["device"] for device in said[0]], [-2])
                 self.assertEqual(said[0], said[1])
 
-    def offloading(self, way):
-        """Four steps of a model of six layers. "out": each activation is copied to the host and back for its backward; "none": it
-        stays; "loader": batches come from pinned memory; "kept": the host has a copy, and the GPU keeps its own;
-        "later": the copy belongs to the step before."""
-        device, host, marks, last = Device(), HostMemory(), [], None
-        for step in range(4):
-            marks.append({"name": f"ProfilerStep#{step}", "stage": "START", "device": 0, "time_us": device.tick()})
-            loaded = way == "loader" and host.allocate(5 << 20, device.tick(), "_pin_memory_loop", "/opt/torch/utils/data/_utils/pin_memory.py")
-            batch = device.allocate(5 << 20, "batch_of")
-            kept = [host.allocate(5 << 20, device.tick(), "_pin_memory_loop", "/opt/torch/utils/data/_utils/pin_memory.py")] if way == "loader" else []
-            layers = []
-            for layer in range(6):
-                size = (layer + 1) << 20
-                layers.append((size, device.allocate(size, "forward"), host.allocate(size, device.tick()) if way in ("out", "kept") else None))
-                if way == "out":
-                    device.free(layers[-1][1])
-            if last:
-                copy = host.allocate(9 << 20, device.tick())
-                device.free(last)
-                host.free(copy, device.tick())
-            last = device.allocate(9 << 20, "logits") if way == "later" else None
-            for size, activation, copy in reversed(layers):
-                activation = device.allocate(size, "fetch") if way == "out" else activation
-                if copy is not None:
-                    host.free(copy, device.tick())
-                device.free(activation)
-            device.free(device.allocate(3 << 20, "step", "/opt/torch/optim/adam.py"))
-            device.free(batch)
-            for address in kept + ([loaded] if loaded else []):
-                host.free(address, device.tick())
-            marks.append({"name": f"ProfilerStep#{step}", "stage": "END", "device": 0, "time_us": device.tick()})
-        path = self.folder / f"{way}.pickle"
-        path.write_bytes(pickle.dumps({"segments": device.segments(), "device_traces": [device.events], "external_annotations": marks,
-                                       "host_segments": host.segments(), "host_traces": host.events}))
-        return path
-
-    def test_offloading(self):
-        path = self.offloading("out")
-        gpu = {device["device"]: device for device in self.report(path)["devices"]}[0]
-        found = [finding for finding in gpu["findings"] if finding["kind"] == "offloaded"]
-        self.assertEqual(gpu["judged"]["steps"], 4)
-        self.assertEqual([finding["title"] for finding in found],
-                         ["24 allocations (84 MiB) of model.py:12 forward are offloaded: pinned host memory of the same size is made by offload.py:12 to_host"])
-        self.assertIn("within the same step", found[0]["detail"])
-        self.assertEqual((found[0]["severity"], found[0]["site"], found[0]["bytes"], found[0]["count"]), ("info", "model.py:12 forward", 6 << 20, 1))
-        for words in (("report",), ("report", "--markdown")):
-            self.assertIn("by offload.py:12 to_host", run(*words, path).stdout.decode().replace("\\", "").replace("\n  ", ""))
-        self.assertEqual(run("html", "-f", path).returncode, 0)
-        again = {device["device"]: device for device in self.report(path.with_suffix(".html"))["devices"]}[0]
-        self.assertEqual(again["findings"], gpu["findings"])
-
-    def test_copies_that_are_no_offloading(self):
-        for way in ("none", "loader", "kept", "later"):
-            found = [finding["kind"] for device in self.report(self.offloading(way))["devices"] for finding in device["findings"]]
-            self.assertNotIn("offloaded", found, way)
-
     def test_unread_keys(self):
         path = self.write("unread", future_key={"a": 1}, other=[])
         said = [one["message"] for one in self.report(path)["diagnostics"] if one["code"] == "unread_key"]

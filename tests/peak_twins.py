@@ -293,30 +293,9 @@ def held_in_turns(program):
     program.drop(before)
 
 
-def held_in_one_pass(program):
-    """The same, but only the second pass is recorded."""
-    before = program.infer(True)
-    program.mark("begin")
-    if not program.faulty:
-        program.drop(before)
-        before = []
-    out = program.infer(True)
-    program.drop(before)
-    program.drop(out)
-
-
 def temporaries(program):
     for _ in range(2):
         program.train()
-
-
-def late_zero_grad(program):
-    """zero_grad() comes after the forward; the second step is recorded."""
-    program.train(zero=False)
-    program.mark("begin")
-    if not program.faulty:
-        program.zero()
-    program.train(between=program.zero if program.faulty else None)
 
 
 def graph_is_freed(program):
@@ -372,17 +351,15 @@ FAULTS = {
     "leak, several loaders": Fault(leak_of_several_loaders, "leak", "collect"),
     "leak behind a first call": Fault(leak_behind_a_first_call, "leak", "collect"),
     "held in turns": Fault(held_in_turns, "held_over", severities=("high", "medium", "low")),
-    "held in one pass": Fault(held_in_one_pass, "held_over", cut=True),
     "foreach": Fault(temporaries, "optimizer_temporaries", way="foreach", fields=(("implementation", "foreach"),)),
     "own optimizer": Fault(temporaries, "optimizer_temporaries", "own", way="own", fields=(("implementation", "own"),)),
-    "late zero_grad": Fault(late_zero_grad, "gradients_kept", cut=True, rows=32, severities=("high", "medium", "low")),
     "graph, freed": Fault(graph_is_freed, "unused_graph", rows=8),
     "graph, stays": Fault(graph_stays, "unused_graph", rows=8, severities=("low", "info")),
     "autocast": Fault(autocast, "autocast_copies", python=False),
     "next step": Fault(next_step, "next_step_peak", rows=8),
     "full buffer": Fault(full_buffer, "history_full", fields=(("max_entries", 10000), ("bytes", -1)), severities=("info",)),
     "old form": Fault(no_events, "no_history", severities=("info",)),
-    "cache": Fault(cache, "cached_free", severities=("info",)),
+    "cache": Fault(cache, "fragmentation", severities=("low",)),
     "holes": Fault(holes, "fragmentation", severities=("high", "medium", "low")),
 }
 CUTS = ("built", "second step", "in forward", "in backward")

@@ -8,7 +8,6 @@ static const struct {
     const char *fault; /* as a sentence about a check that was not judged begins */
 } checks[] = {{FINDING_GRADIENTS_KEPT, "Gradients that are kept: "},
               {FINDING_HELD_OVER, "Results that are held: "},
-              {FINDING_KEPT_PER_LAYER, "What each layer keeps: "},
               {FINDING_FRAGMENTATION, "Fragmentation: "},
               {FINDING_RETRY_FLUSH, "Cache given back to serve a request: "}};
 
@@ -66,12 +65,6 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
                            "turns).",
                    check.looked);
         break;
-    case FINDING_KEPT_PER_LAYER:
-        say_besides(words, verdicts, "No", "no");
-        WORDS_TELL(words,
-                   " line keeps three or more allocations of a forward past its backward (%n forward%s).",
-                   check.looked);
-        break;
     case FINDING_FRAGMENTATION: say_reserved(words, verdicts->timeline); break;
     default: words_say(words, "No request made the allocator give its cache back."); break;
     }
@@ -90,11 +83,6 @@ static const char *obstacle(const struct verdicts *verdicts, enum finding_kind k
         return "no allocation was recorded.";
     if (stacks == STACKS_NONE)
         return "no stacks were recorded.";
-    if (kind == FINDING_KEPT_PER_LAYER)
-        return stacks == STACKS_NATIVE ? "this needs Python stacks."
-               : verdicts->turns.source == TURNS_BACKWARD || phase_runs_has(&verdicts->runs, SIDE_BACKWARD)
-                   ? "the forward before the backward is not in the recording."
-                   : "no forward with a backward was recorded.";
     return kind == FINDING_HELD_OVER || verdicts->turns.count < 2 ? "it takes two steps to see them."
            : verdicts->findings.gradients_unsure ? "backward may add to gradients that are older than the "
                                                    "recording. Record from before the first "
@@ -106,10 +94,18 @@ struct check verdicts_check(const struct verdicts *verdicts, uint32_t index, cha
     enum finding_kind kind = checks[index].kind;
     struct check check = {kind, CHECK_NOT_JUDGED, verdicts->findings.looked[kind]};
     struct words words = {text, capacity, 0};
-    if (is_found(verdicts, kind))
+    uint64_t spared = verdicts->findings.spared[kind];
+    if (is_found(verdicts, kind) || spared != 0)
         check.state = CHECK_FOUND;
     else if (check.looked != 0)
         check.state = CHECK_CLEAR;
+    if (!is_found(verdicts, kind) && spared != 0)
+        WORDS_TELL(
+            &words,
+            kind == FINDING_GRADIENTS_KEPT
+                ? "%b of gradients survive into the next forward, but the peak would be as high without them."
+                : "%b are held from one to the next, but the peak would be as high without them.",
+            spared);
     if (check.state == CHECK_CLEAR)
         say_clear(&words, verdicts, check);
     if (check.state == CHECK_NOT_JUDGED) {

@@ -35,7 +35,8 @@ static uint64_t growth_per_step(const struct findings *findings, bool *possible)
 
 static void growth_find(struct figures *figures, const struct verdicts *verdicts) {
     bool possible;
-    figures->growth = growth_per_step(&verdicts->findings, &possible);
+    figures->growth =
+        growth_per_step(&verdicts->findings, &possible) + verdicts->findings.spared[FINDING_LEAK];
     figures->has_growth = figures->growth != 0 || (verdicts->judged.growth == GROWTH_JUDGED && !possible);
 }
 

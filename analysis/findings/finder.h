@@ -2,6 +2,7 @@
  * a table. Private to these files. */
 #pragma once
 
+#include "analysis/findings/lives.h"
 #include "analysis/findings/verdicts.h"
 #include "base/numbers.h"
 #include "base/sort.h"
@@ -19,11 +20,8 @@ struct finder {
     const struct timeline *timeline;
     const struct allocations *allocations;
     struct arena *arena;
-    const struct id_slots *slots; /* of the verdicts' runs */
-    uint32_t *key;                /* [slots.count] inner keys (inner_keys.h), renumbered from 0 */
-    uint32_t n_keys;
-    uint32_t *start;                     /* [n_keys + 1] into `order`, by key */
-    uint32_t *order;                     /* recorded allocations by key, then rising */
+    struct lives lives;
+    const struct lives *table;           /* that leaks are searched in */
     struct removed {                     /* taken out of the curve, until the saving is computed */
         struct sort_row *change, *spare; /* [most] moments, and which of `bytes` changes at each */
         uint64_t *bytes;                 /* [most] differences, positive or negative */
@@ -41,16 +39,9 @@ struct finder {
     } pairs;                     /* of growing buffers, from part to part */
     struct gradients *gradients; /* of the search for kept ones, from part to part; NULL: there is none */
     struct {
-        struct sort_row *row; /* keys, with their bytes */
-        uint32_t count, capacity;
-    } held;
-    struct {
-        struct sort_row *row; /* by size, then by when it is freed */
+        struct sort_row *row; /* by size */
         uint32_t count;
-    } olds;                  /* for leaks: allocations from before the recording that are freed in it */
-    uint32_t *leaking_stack; /* [n_keys] for leaks: the only stack of a key that leaks; 0: all of them */
-    uint8_t *blamed;         /* [frames.count] sites for which a leak or a growing buffer was found */
-    uint32_t *last_turn;     /* result of the last finder_turn */
+    } olds;        /* for leaks: allocations from before the recording that are freed in it */
     uint32_t made; /* moment of the last recorded birth: what is alive after it counts as alive at the end */
     bool has_optimizer; /* stacks or annotations show one */
     struct finding *finding;
@@ -61,11 +52,9 @@ struct finder {
         uint32_t n_sets;
     } sets;
     uint32_t looked[FINDING_KINDS]; /* copied to the findings, as are the next two */
-    uint64_t kept_seldom;
+    uint64_t spared[FINDING_KINDS];
     bool gradients_unsure;
-    struct finding cached; /* found in place of fragmentation; figure[0] 0: not found */
-    bool graph_held;       /* the graph of the previous pass was freed in a later forward */
-    bool failed;           /* no memory: nothing more is added */
+    bool failed; /* no memory: nothing more is added */
 };
 
 /* Adds a finding. */
@@ -89,14 +78,7 @@ enum finding_confidence confidence_of_turns(uint32_t turns);
 /* The turn of a recorded allocation; UINT32_MAX: none. O(1) in the turn of the last call or the next one, otherwise
  * O(log turns): the allocations of a stack come turn by turn. */
 static inline uint32_t finder_turn(const struct finder *finder, uint32_t allocation) {
-    const struct turns *turns = &finder->verdicts->turns;
-    uint32_t recorded = allocation - finder->allocations->preexisting, near = *finder->last_turn;
-    if (near >= turns->count || recorded < turns->turn[near].first || recorded >= turns->turn[near].end)
-        *finder->last_turn = near + 1 < turns->count && recorded >= turns->turn[near + 1].first &&
-                                     recorded < turns->turn[near + 1].end
-                                 ? near + 1
-                                 : turns_at(turns, recorded);
-    return *finder->last_turn;
+    return lives_turn(&finder->lives, allocation);
 }
 
 /* The first allocation in a turn that forward() makes, or else the first on the forward side; turn->end: none.
@@ -114,34 +96,13 @@ static inline uint32_t finder_site(const struct finder *finder, uint32_t allocat
     return finder->timeline->site[finder->allocations->stack[allocation]];
 }
 
-/* Inner key of the stack of an allocation. */
-static inline uint32_t finder_key(const struct finder *finder, uint32_t stack) {
-    return finder->key[id_slot(finder->slots, stack)];
-}
-
 static inline enum finding_unit finder_unit(const struct finder *finder) {
     return finder->verdicts->turns.source >= TURNS_BACKWARD ? UNIT_TURN : UNIT_STEP;
 }
 
-/* Variants of held_over: over several turns, or in one pass. */
-enum held_variant { HELD_IN_TURNS, HELD_ONCE };
-void finder_held_once(struct finder *finder);
-void tell_held_once(struct telling *telling);
-void tell_held_once_more(struct telling *telling);
-
 /* Variant of gradients_kept: kept by the step before the recording. It has a title of its own. */
 enum { KEPT_BEFORE = 2 }; /* variant */
 void finder_gradients_before(struct finder *finder);
-
-/* Variant of leak in a recording without turns. It has sentences of its own. */
-enum { LEAK_OF_HOST = 2 }; /* variant */
-void finder_leak_of_host(struct finder *finder);
-void tell_leak_of_host(struct telling *telling);
-void tell_leak_of_host_more(struct telling *telling);
-
-/* Why more is reserved than in use, at the moment of the largest gap. False: unknown, or no memory. */
-struct fragmentation;
-bool finder_gap(struct finder *finder, struct fragmentation *gap);
 
 /* What a finding's sentences are made from. */
 struct telling {

@@ -8,18 +8,15 @@
  * site is blamed only once. A new kind needs a file finding_NAME.c and a line here. */
 #define STRATA_FINDINGS(X)                          \
     X(OUT_OF_MEMORY, out_of_memory)                 \
+    X(UNUSED_GRAPH, unused_graph)                   \
     X(LEAK, leak)                                   \
     X(GROWING_BUFFER, growing_buffer)               \
     X(GRADIENTS_KEPT, gradients_kept)               \
     X(HELD_OVER, held_over)                         \
-    X(KEPT_PER_LAYER, kept_per_layer)               \
-    X(UNUSED_GRAPH, unused_graph)                   \
     X(AUTOCAST_COPIES, autocast_copies)             \
     X(OPTIMIZER_TEMPORARIES, optimizer_temporaries) \
     X(NEXT_STEP_PEAK, next_step_peak)               \
-    X(OFFLOADED, offloaded)                         \
     X(FRAGMENTATION, fragmentation)                 \
-    X(CACHED_FREE, cached_free)                     \
     X(RETRY_FLUSH, retry_flush)                     \
     X(CACHE_CHURN, cache_churn)                     \
     X(PRIVATE_POOL_HELD, private_pool_held)         \
@@ -37,9 +34,8 @@ enum finding_kind {
 };
 
 /* Kinds that take longest are searched for in several steps: growing buffers in equal parts of the allocations; kept
- * gradients in steps for what turns keep, what they make, and what that costs; held memory in two halves, and a step for
- * what it costs. */
-enum { GROWING_PARTS = 6, GRADIENTS_PARTS = 3, HELD_PARTS = 3 };
+ * gradients in steps for what turns keep, what they make, and what that costs. */
+enum { GROWING_PARTS = 6, GRADIENTS_PARTS = 3 };
 
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 enum finding_confidence { CONFIDENCE_POSSIBLE, CONFIDENCE_LIKELY, CONFIDENCE_CERTAIN };
@@ -62,7 +58,18 @@ struct finding {
     uint64_t bytes;       /* of these */
     uint64_t saves;       /* the peak less the peak without them */
     uint32_t from_moment, to_moment, at_moment, n_ids;
-    uint64_t figure[6];         /* further figures for the kind's sentences */
+    union { /* further figures for the kind's sentences */
+        uint64_t figure[6];
+        struct {
+            uint64_t bytes, count, inputs; /* kept; allocations; bytes of these that are batches */
+            uint32_t n_turns;              /* that were judged */
+        } leak;
+        struct {
+            uint64_t older_bytes; /* of what is held, older than the recording */
+            uint32_t n_pairs;     /* of turns */
+            bool graph;
+        } held;
+    };
     uint32_t first_cut, n_cuts; /* the cuts that `saves` is computed from */
     /* [n_ids] rising: the allocations it is about, alive at `at_moment`; NULL: it is not about a set */
     const uint32_t *ids;
@@ -80,7 +87,7 @@ struct findings {
     uint32_t looked
         /* for kinds that verdicts_check asks about: number of places that could have shown it */
         [FINDING_KINDS];
-    uint64_t kept_seldom; /* bytes at the end made by single turns, too few to decide whether they leak */
+    uint64_t spared[FINDING_KINDS]; /* bytes in each step that would be a finding if they raised the peak */
     /* there may be older gradients to which a backward adds */
     bool gradients_unsure;
 };

@@ -54,7 +54,7 @@ static const char *history_action(const struct finding *finding) {
 }
 
 /* Advice for what the allocator did: what to change, or to record to learn more. */
-static const char *allocator_action(const struct finding *finding, bool snapshot) {
+static const char *allocator_action(const struct finding *finding) {
     switch (finding->kind) {
     case FINDING_RETRY_FLUSH:
         return finding->variant == 0 ? "Lower the peak: strata plan says which changes are enough."
@@ -62,8 +62,8 @@ static const char *allocator_action(const struct finding *finding, bool snapshot
     case FINDING_CACHE_CHURN:
         return "Take torch.cuda.empty_cache() out of the loop; if nothing calls it, lower the peak.";
     case FINDING_FRAGMENTATION:
-        return snapshot ? "Run strata plan: it says what other allocator settings would have reserved."
-                        : "Record a snapshot to see what keeps each segment.";
+        return "Run strata plan: it says what other allocator settings would have reserved, such as "
+               "expandable_segments.";
     default:
         return "Let the graphs share one pool (the argument pool of torch.cuda.graph): they need less then.";
     }
@@ -74,11 +74,15 @@ static const char *action_of(const struct telling *telling) {
     const struct finding *finding = telling->finding;
     bool snapshot = trace_has_segments(telling->verdicts->timeline->trace);
     switch (finding->kind) {
-    case FINDING_LEAK: return finding->severity == SEVERITY_INFO ? NULL : let_go;
+    case FINDING_LEAK: return let_go;
     case FINDING_GROWING_BUFFER: return "Make the buffer once, in its final size, and write into it.";
     case FINDING_HELD_OVER:
-        return "Delete the old result (del) before the model is called again, or keep only what you need of "
-               "it (.item(), .detach()).";
+        return finding->held.graph
+                   ? "Call backward without retain_graph=True, keep tensors of an autograd.Function with "
+                     "ctx.save_for_backward, or detach what is carried on."
+                   : "Delete the old result (del) before the model is called again, or keep only what you "
+                     "need of "
+                     "it (.item(), .detach()).";
     case FINDING_GRADIENTS_KEPT: return gradients_action(finding);
     case FINDING_OPTIMIZER_TEMPORARIES: return temporaries_action((enum finding_way)finding->variant);
     case FINDING_NEXT_STEP_PEAK:
@@ -88,16 +92,10 @@ static const char *action_of(const struct telling *telling) {
                    ? NULL
                    : "Load the model in 16 bits (model.to(torch.bfloat16)) where nothing is trained, or "
                      "call autocast with cache_enabled=False.";
-    case FINDING_CACHED_FREE:
-        return "Nothing is wrong: the allocator gives it back before a request fails. Other programs on this "
-               "GPU get it after torch.cuda.empty_cache().";
     case FINDING_RETRY_FLUSH:
     case FINDING_CACHE_CHURN:
     case FINDING_FRAGMENTATION:
-    case FINDING_PRIVATE_POOL_HELD: return allocator_action(finding, snapshot);
-    case FINDING_KEPT_PER_LAYER:
-        return finding->figure[3] < 3 ? "Record more steps to tell: a cache made on first use looks the same."
-                                      : let_go;
+    case FINDING_PRIVATE_POOL_HELD: return allocator_action(finding);
     case FINDING_LEVELS_RISE:
         return "Record a snapshot over a few steps: a log does not say which line of code keeps it.";
     case FINDING_STOPS_AT_PEAK:

@@ -2,7 +2,6 @@
  * memory that no request can use. */
 #include "analysis/findings/finder.h"
 
-#include "analysis/model/fragmentation.h"
 #include "analysis/model/free_blocks.h"
 #include "analysis/model/pool_use.h"
 #include "analysis/model/releases.h"
@@ -258,28 +257,6 @@ static bool fragmented_failure(struct finder *finder, struct finding *finding) {
     return false;
 }
 
-/* If more than half of the gap is in wholly free segments, this is another finding. Otherwise adds holes and tails
- * to the finding. */
-static bool gap_is_cache(struct finder *finder, struct finding *finding) {
-    struct fragmentation gap;
-    if (!finder_gap(finder, &gap))
-        return false;
-    int64_t empty = gap.cause_bytes[GAP_EMPTY_SEGMENTS];
-    if (empty > 0 && empty > gap.gap_bytes - empty) {
-        finder->cached = (struct finding){.kind = FINDING_CACHED_FREE,
-                                          .severity = SEVERITY_INFO,
-                                          .confidence = CONFIDENCE_CERTAIN,
-                                          .from_moment = gap.moment,
-                                          .to_moment = gap.moment,
-                                          .at_moment = gap.moment,
-                                          .figure = {(uint64_t)empty, gap.reserved_bytes}};
-        return true;
-    }
-    finding->figure[3] = (uint64_t)gap.cause_bytes[GAP_FREE_BLOCKS];
-    finding->figure[4] = (uint64_t)gap.cause_bytes[GAP_EXPANDABLE_TAIL];
-    return false;
-}
-
 void finding_fragmentation_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     const struct device_trace *device = timeline->device;
@@ -298,7 +275,7 @@ void finding_fragmentation_find(struct finder *finder) {
         finding.figure[1] = reserved;
         /* If more was live at another moment, the cache holds memory that was once in use. */
         uint64_t beyond = reserved > timeline->peak_bytes ? reserved - timeline->peak_bytes : 0;
-        if (!is_percent(beyond, reserved, 25) || beyond < 1024 * MIB || gap_is_cache(finder, &finding))
+        if (!is_percent(beyond, reserved, 25) || beyond < 1024 * MIB)
             return;
     }
     finding.bytes = finding.figure[0];
@@ -329,7 +306,4 @@ void finding_fragmentation_detail(struct telling *telling) {
                  : "Reserved rose to %b while %b were in use; never were more than %b.",
              figure[1], figure[1] - figure[0], telling->verdicts->timeline->peak_bytes);
     }
-    if (figure[3] != 0 || figure[4] != 0)
-        TELL(telling, " Where the gap is the largest, %b are holes and %b free ends of expandable segments.",
-             figure[3], figure[4]);
 }

@@ -372,18 +372,12 @@ void finding_gradients_kept_find(struct finder *finder) {
         finder_gradients_before(finder);
 }
 
-static void tell_before(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    TELL(telling, "Gradients of the step before (%b) are alive in the forward; ", finding->bytes);
-    if (is_percent(finding->saves, telling->verdicts->timeline->peak_bytes, 1))
-        TELL(telling, "freed before it, the peak would be %b", telling_peak_left(telling));
-    else
-        tell(telling, "the peak would be as high without them");
-}
-
 void finding_gradients_kept_title(struct telling *telling) {
     if (telling->finding->variant == KEPT_BEFORE)
-        tell_before(telling);
+        TELL(telling,
+             "Gradients of the step before (%b) are alive in the forward; freed before it, the peak would be "
+             "%b",
+             telling->finding->bytes, telling_peak_left(telling));
     else
         TELL(telling, "%b of gradients survive into the next forward", telling->finding->figure[0]);
 }

@@ -1,40 +1,52 @@
 /*
- * Memory that a forward keeps for a backward that never comes: a graph, in recordings without backward and
- * optimizer; and the 16-bit copies of weights that autocast keeps until its region ends.
+ * Memory that a forward keeps for a backward that never comes, and the 16-bit copies of weights that autocast keeps
+ * until its region ends.
  *
- * unused_graph: variant: enum graph_end; saves: an estimate that frees each layer's activations when the same line
- * comes again; figure [0]: 1 if only the previous pass is known to have been freed. autocast_copies: variant 1: a
- * backward was recorded, and needs them.
+ *     a training forward     |---a---|                a backward frees what it has used, piece by piece
+ *                               |--b--|
+ *     one that nothing uses  |---c----------------|   everything goes at once, when the result goes, and outside of
+ *                               |---d-------------|   every backward
+ *
+ * unused_graph: a stretch of forwards of which backward frees nothing: a validation inside of a training, a teacher beside
+ * a student, or a recording without backward. What runs under no_grad leaves nothing that could be freed so; what it
+ * keeps on purpose (a cache, collected results) are a few lines of each layer. autocast_copies.variant 1: a backward was
+ * recorded, and needs them.
  */
 #include "analysis/findings/finder.h"
 
 #include "analysis/loop/frame_bits.h"
+#include "analysis/loop/passes.h"
+#include "base/bits.h"
+#include "base/search.h"
 
-enum graph_end { GRAPH_STAYS, GRAPH_IS_FREED };
-enum { GRAPH_LEAST = 8, GRAPH_STACKS = 3, BEHIND = 4 };
+enum {
+    GRAPH_LEAST = 8, /* a result and its loss are three at most; a graph has more than this */
+    /* Percent of what a forward makes. Graphs of the real PyTorch keep 56 and more (a GPT; a UNet 90, an MLP 100); a cache
+     * of keys and values 10 to 33, collected results less than 10. */
+    GRAPH_PERCENT = 40,
+    IN_USE = 8, /* without a graph, the last so many allocations of a pass are in use */
+    BEHIND = 4
+};
 
 /* ---- unused_graph ---- */
 
-struct graph {
-    uint32_t *n_own, *n_freed; /* [turns + 1] of the graph in each turn; the last is for runs without turns */
-    uint32_t *gap,
-        *lead; /* [turns + 1] the allocation before which most of a turn's graph is freed, by majority vote */
-    uint64_t bytes, removed; /* bytes that count, over all turns; those with a computed saving */
-    uint32_t n_turns;        /* turns that count */
+enum fate { FATE_PASSING, FATE_USED, FATE_AT_ONCE, FATE_STAYS };
+
+struct graphs {
+    struct passes passes;
+    uint32_t *freed;   /* [n + 1] forward allocations that are freed before each recorded allocation */
+    uint64_t *outside; /* bitmap of these places: no forward goes on there */
+    uint32_t *n_used;  /* [runs] allocations that a backward frees piece by piece */
+    uint32_t n, n_gaps, last_gap;
+    bool stays; /* what stays to the end counts: no backward was recorded, nor did memory run out */
 };
 
-static bool is_of_graph(const struct finder *finder, uint32_t allocation) {
-    return finder->verdicts->category[allocation] == CATEGORY_ACTIVATION &&
-           (finder->verdicts->runs.stack_bits[finder->allocations->stack[allocation]] & BIT_FORWARD) != 0;
-}
-
-/* Index of the allocation's turn; the last place if there are no turns. UINT32_MAX: outside of every turn. */
-static uint32_t place_of(const struct finder *finder, uint32_t allocation) {
-    return finder->verdicts->turns.count == 0 ? 0 : finder_turn(finder, allocation);
-}
-
-static bool counts(const struct graph *graph, uint32_t place) {
-    return place != UINT32_MAX && graph->n_own[place] > GRAPH_LEAST;
+static bool is_candidate(const struct finder *finder, uint32_t allocation) {
+    uint32_t bits = finder->verdicts->runs.stack_bits[finder->allocations->stack[allocation]];
+    uint8_t category = finder->verdicts->category[allocation];
+    return finder->verdicts->runs.letter[allocation] == PHASE_FORWARD &&
+           !(bits & (BIT_NO_GRAD | BIT_CHECKPOINT | BIT_WORK)) && category != CATEGORY_PARAMETER &&
+           category != CATEGORY_WEIGHT_COPY;
 }
 
 static bool any_oom(const struct trace *trace) {
@@ -44,203 +56,242 @@ static bool any_oom(const struct trace *trace) {
     return false;
 }
 
-/* The recorded allocation before which one is freed; UINT32_MAX: never freed. */
+/* The recorded allocation before which one is freed; n: after the last; UINT32_MAX: never. An exception for lack of memory
+ * frees everything. */
 static uint32_t gap_of(const struct finder *finder, uint32_t allocation) {
+    const struct device_trace *device = finder->timeline->device;
     uint32_t let_go = finder->allocations->request[allocation];
-    return let_go < finder->timeline->n_moments
+    bool failed = device->n_ooms != 0 ? let_go > device->ooms[0].event
+                                      : let_go > finder->made && any_oom(finder->timeline->trace);
+    return let_go < finder->timeline->n_moments && !failed
                ? recorded_from(&finder->verdicts->runs, finder->timeline, let_go)
                : UINT32_MAX;
 }
 
-static void gap_vote(struct graph *graph, uint32_t place, uint32_t gap) {
-    if (graph->lead[place] == 0)
-        graph->gap[place] = gap;
-    graph->lead[place] += graph->gap[place] == gap ? 1 : UINT32_MAX; /* minus one */
+static enum fate fate_of(const struct finder *finder, const struct graphs *graphs, uint32_t gap) {
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    if (gap == UINT32_MAX)
+        return FATE_STAYS;
+    if (gap == 0)
+        return FATE_PASSING;
+    const struct phase_run *run = &runs->run[phase_runs_at(runs, gap - 1)];
+    bool at_once = graphs->freed[gap] > GRAPH_LEAST && bits_has(graphs->outside, gap);
+    if (run->side == SIDE_BACKWARD && (gap <= run->last || !at_once))
+        return FATE_USED;
+    return at_once ? FATE_AT_ONCE : FATE_PASSING;
 }
 
-/* Counts the turns that free most of their graph, and drops the others. A graph is freed at once, with its result.
- * Memory that is freed piece by piece, while the next turn makes the same, is a cache that each layer replaces. */
-static uint32_t turns_freed(const struct finder *finder, struct graph *graph) {
-    const struct allocations *allocations = finder->allocations;
-    uint32_t n = 0, n_places = finder->verdicts->turns.count == 0 ? 1 : finder->verdicts->turns.count;
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
-        uint32_t place = is_of_graph(finder, i) ? place_of(finder, i) : UINT32_MAX;
-        if (place == UINT32_MAX)
+/* Counts what is freed in each gap, and marks the gaps in which no forward goes on. */
+static void gaps_fill(const struct finder *finder, struct graphs *graphs) {
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    for (uint32_t k = 0; k < graphs->n; k++) {
+        uint32_t gap = is_candidate(finder, finder->allocations->preexisting + k)
+                           ? gap_of(finder, finder->allocations->preexisting + k)
+                           : UINT32_MAX;
+        if (gap != UINT32_MAX)
+            graphs->freed[gap]++;
+        if (letter[k] != PHASE_FORWARD)
+            bits_add(graphs->outside, k);
+    }
+    for (uint32_t i = 0; i < graphs->passes.count; i++)
+        bits_add(graphs->outside, graphs->passes.pass[i].first);
+    bits_add(graphs->outside, graphs->n);
+    for (uint32_t k = 0; k < graphs->n; k++) {
+        uint32_t own = finder->allocations->preexisting + k,
+                 gap = is_candidate(finder, own) ? gap_of(finder, own) : 0;
+        if (gap != 0 && fate_of(finder, graphs, gap) == FATE_USED)
+            graphs->n_used[phase_runs_at(&finder->verdicts->runs, gap - 1)]++;
+    }
+}
+
+/* Allocations [from, to) in which nothing is freed by a backward. */
+struct stretch {
+    uint32_t from, to;  /* recorded; from: the first that counts */
+    uint32_t n, n_made; /* that count; all that forwards make in between */
+};
+
+/* Is it a graph? Where the backward that follows frees nothing piece by piece, it was told to retain its graph. */
+static bool is_graph(const struct finder *finder, const struct graphs *graphs,
+                     const struct stretch *stretch) {
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    if (stretch->n <= GRAPH_LEAST || !is_percent(stretch->n, stretch->n_made, GRAPH_PERCENT))
+        return false;
+    uint32_t backward = runs->run[phase_runs_at(runs, stretch->to - 1)].next_backward;
+    return backward == UINT32_MAX || graphs->n_used[backward] > 1;
+}
+
+static bool is_member(const struct finder *finder, const struct graphs *graphs, uint32_t allocation,
+                      uint32_t *gap) {
+    if (!is_candidate(finder, allocation))
+        return false;
+    *gap = gap_of(finder, allocation);
+    enum fate fate = fate_of(finder, graphs, *gap);
+    return fate == FATE_AT_ONCE || (fate == FATE_STAYS && graphs->stays);
+}
+
+/* The line that calls the outermost forward of a stack. */
+static uint32_t caller_of(const struct finder *finder, uint32_t stack) {
+    const struct trace *trace = finder->timeline->trace;
+    uint32_t outermost = 0, site = finder->timeline->site[stack];
+    for (uint32_t at = stack; at != 0; at = stack_parent(&trace->stacks, at))
+        if (finder->verdicts->runs.frame_bits[trace->stacks.frame[at]] & BIT_FORWARD)
+            outermost = at;
+    uint32_t caller = outermost == 0 ? 0 : finder->timeline->site[stack_parent(&trace->stacks, outermost)];
+    return caller != 0 ? caller : site;
+}
+
+/* The member that is the pass's result, which stays without a graph too: the last that is worth mentioning. UINT32_MAX: the
+ * result goes apart from the graph, and is no member. */
+static uint32_t result_of(const struct finder *finder, const struct graphs *graphs, const struct pass *pass) {
+    const struct allocations *own = finder->allocations;
+    uint32_t first = own->preexisting, result = UINT32_MAX, apart = UINT32_MAX, gap, most = 0, votes = 0;
+    uint64_t bytes = 0;
+    for (uint32_t k = pass->first; k <= pass->last; k++) {
+        if (!is_member(finder, graphs, first + k, &gap))
             continue;
-        graph->n_own[place]++;
-        gap_vote(graph, place, gap_of(finder, i));
+        bytes += own->size[first + k];
+        most = votes == 0 ? gap : most; /* the gap in which most of the graph is freed, by majority vote */
+        votes += gap == most ? 1 : UINT32_MAX;
     }
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
-        uint32_t place = is_of_graph(finder, i) ? place_of(finder, i) : UINT32_MAX;
-        if (place != UINT32_MAX)
-            graph->n_freed[place] += gap_of(finder, i) == graph->gap[place];
-    }
-    bool cache = false;
-    for (uint32_t place = 0; place < n_places; place++)
-        cache |= counts(graph, place) && graph->n_freed[place] * 2 <= graph->n_own[place];
-    for (uint32_t place = 0; place < n_places; place++) {
-        bool stays = graph->gap[place] == UINT32_MAX;
-        if (graph->n_freed[place] * 2 <= graph->n_own[place] || (stays && cache))
-            graph->n_own[place] = 0;
-        graph->n_turns += counts(graph, place);
-        n += counts(graph, place) && !stays;
-    }
-    return n;
-}
-
-/* The last forward allocation in the turn of a recorded allocation. */
-static uint32_t last_forward(const struct finder *finder, uint32_t place) {
-    const struct turns *turns = &finder->verdicts->turns;
-    uint32_t first = turns->count == 0 ? 0 : turns->turn[place].first,
-             end = turns->count == 0 ? finder->verdicts->runs.n_allocations : turns->turn[place].end;
-    while (end > first + 1 &&
-           finder->verdicts->runs.letter[finder->allocations->preexisting + end - 1] != PHASE_FORWARD)
-        end--;
-    return finder->allocations->preexisting + end - 1;
-}
-
-static uint32_t middle_of(struct sort_row *distance, struct sort_row *spare, uint32_t count) {
-    sort_rows(distance, spare, count);
-    return (uint32_t)distance[count / 2].key;
-}
-
-/* The births of one stack in one turn, rows [from, to): each of the graph would be freed when the next one comes. */
-static void births_remove(struct finder *finder, struct graph *graph, const struct sort_row *rows,
-                          uint32_t from, uint32_t to, uint32_t last, struct sort_row *distance,
-                          struct sort_row *spare) {
-    const struct allocations *allocations = finder->allocations;
-    for (uint32_t i = from; i + 1 < to; i++)
-        distance[i - from] = (struct sort_row){rows[i + 1].value - rows[i].value, i};
-    uint32_t end = rows[to - 1].value + middle_of(distance, spare, to - 1 - from);
-    end = end < last ? end : last;
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t own = rows[i].value, next = i + 1 < to ? rows[i + 1].value : end;
-        if (!is_of_graph(finder, own))
+    for (uint32_t k = pass->first; k <= pass->last; k++) {
+        if (own->size[first + k] < bytes / 100)
             continue;
-        graph->removed += allocations->size[own];
-        if (next > own)
-            finder_remove(finder, own, allocations->birth[next], allocations->death[own]);
+        if (is_member(finder, graphs, first + k, &gap) && gap == most)
+            result = k;
+        else if (own->request[first + k] > own->birth[first + pass->last])
+            apart = k;
     }
+    return apart == UINT32_MAX ? result : UINT32_MAX;
 }
 
-/* Recorded allocations of the turns that count, by stack, then birth. NULL: no memory. */
-static struct sort_row *births_sorted(struct finder *finder, const struct graph *graph, uint32_t *count) {
+/* When a member would be gone without a graph: when IN_USE more have been made, or the pass is over; a result, when the
+ * next one of its code is there. */
+static uint32_t end_of_use(const struct finder *finder, const struct passes *passes, uint32_t nth,
+                           uint32_t recorded, bool result) {
+    const struct pass *pass = &passes->pass[nth];
+    const uint32_t *birth = finder->allocations->birth + finder->allocations->preexisting;
+    for (uint32_t i = nth + 1; result && i < passes->count; i++)
+        if (passes->pass[i].root == pass->root)
+            return birth[passes->pass[i].last];
+    for (uint32_t n = 0; !result && recorded < pass->last && n < IN_USE;)
+        n += finder->verdicts->runs.letter[finder->allocations->preexisting + ++recorded] == PHASE_FORWARD;
+    return result ? UINT32_MAX : birth[recorded];
+}
+
+/* Counts members of a pass, takes them out of the curve, and names them. */
+static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth,
+                      const struct stretch *stretch, struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
-    uint32_t n = allocations->count - allocations->preexisting;
-    struct sort_row *rows, *spare;
-    *count = 0;
-    if (!ARENA_COLUMNS(finder->arena, n, rows, spare))
-        return NULL;
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
-        if (counts(graph, place_of(finder, i)))
-            rows[(*count)++] = (struct sort_row){allocations->stack[i], i};
-    sort_rows(rows, spare, *count);
-    ARENA_DROP(finder->arena, spare);
-    return rows;
-}
-
-static void graph_remove(struct finder *finder, struct graph *graph) {
-    uint32_t count = 0, n = finder->allocations->count - finder->allocations->preexisting;
-    struct sort_row *rows = births_sorted(finder, graph, &count), *distance, *spare;
-    finder->failed |= !ARENA_COLUMNS(finder->arena, n, distance, spare) || rows == NULL;
-    for (uint32_t from = 0, to; !finder->failed && from < count; from = to) {
-        uint32_t place = place_of(finder, rows[from].value);
-        for (to = from;
-             to < count && rows[to].key == rows[from].key && place_of(finder, rows[to].value) == place; to++)
+    const struct pass *pass = &graphs->passes.pass[nth];
+    uint32_t from = pass->first > stretch->from ? pass->first : stretch->from, gap;
+    uint32_t to = pass->last < stretch->to ? pass->last + 1 : stretch->to,
+             result = result_of(finder, graphs, pass);
+    for (uint32_t k = from; k < to; k++) {
+        uint32_t own = allocations->preexisting + k;
+        if (!is_member(finder, graphs, own, &gap))
             continue;
-        if (to - from >= 2)
-            births_remove(finder, graph, rows, from, to, last_forward(finder, place), distance, spare);
+        if (finding->stack == 0) {
+            finding->stack = allocations->stack[own];
+            finding->site = caller_of(finder, finding->stack);
+            finding->from_moment = allocations->birth[own];
+        }
+        finding->to_moment = allocations->birth[own];
+        if (gap != UINT32_MAX && gap != graphs->last_gap) {
+            graphs->n_gaps++;
+            graphs->last_gap = gap;
+        }
+        finder_count(finder, finding, own);
+        finder_remove(finder, own, end_of_use(finder, &graphs->passes, nth, k, k == result),
+                      allocations->death[own]);
+        bits_add(finder->lives.told, own);
+        finder->verdicts->category[own] = CATEGORY_ACTIVATION;
+        if (finder->verdicts->reason != NULL)
+            finder->verdicts->reason[own] = REASON_NONE;
     }
-    ARENA_DROP(finder->arena, spare, distance, rows);
 }
 
-static void graph_weigh(struct finder *finder, struct graph *graph, struct finding *finding,
-                        uint32_t n_freed) {
-    uint64_t peak = finder->timeline->peak_bytes;
-    finder_saves(finder, finding);
-    finding->saves_known = graph->removed >= graph->bytes - graph->removed;
-    finding->confidence = n_freed >= 2 ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-    finding->severity = finding->saves_known ? (uint8_t)severity_of_saving(finding->saves, peak)
-                        : is_percent(finding->bytes, peak, 10) ? SEVERITY_MEDIUM
-                                                               : SEVERITY_LOW;
-    if (finding->variant == GRAPH_IS_FREED)
-        return;
-    bool worth = finding->saves_known && is_percent(finding->saves, peak, 3) &&
-                 finder->verdicts->older.copies < 3 && finder->timeline->device->n_ooms == 0;
-    finding->confidence = CONFIDENCE_POSSIBLE;
-    finding->severity = worth ? SEVERITY_LOW : SEVERITY_INFO;
+static void stretch_tell(struct finder *finder, struct graphs *graphs, const struct stretch *stretch,
+                         struct finding *finding) {
+    const struct pass *pass = graphs->passes.pass;
+    uint32_t n = graphs->passes.count, nth = SEARCH(0, n, i, pass[i].last < stretch->from);
+    for (; nth < n && pass[nth].first < stretch->to; nth++)
+        pass_tell(finder, graphs, nth, stretch, finding);
 }
 
-/* Notes a stack; returns how many different ones were noted, three at most. */
-static uint32_t stack_note(uint32_t stacks[GRAPH_STACKS], uint32_t n, uint32_t stack) {
-    for (uint32_t i = 0; i < n; i++)
-        if (stacks[i] == stack)
-            return n;
-    if (n < GRAPH_STACKS)
-        stacks[n++] = stack;
-    return n;
-}
-
-static void graph_report(struct finder *finder, struct graph *graph) {
+static void graphs_find(struct finder *finder, struct graphs *graphs, struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
-    struct finding finding = {
-        .kind = FINDING_UNUSED_GRAPH, .from_moment = UINT32_MAX, .at_moment = finder->timeline->peak_moment};
-    uint32_t n_freed = turns_freed(finder, graph), stacks[GRAPH_STACKS], n_stacks = 0;
-    if (n_freed == 0 && finder->graph_held) {
-        n_freed = 1; /* the previous graph was freed without a backward */
-        finding.figure[0] = 1;
-    }
-    if (any_oom(finder->timeline->trace))
-        n_freed = 0; /* an exception frees everything */
-    finding.variant = n_freed > 0 ? GRAPH_IS_FREED : GRAPH_STAYS;
-    for (uint32_t i = allocations->preexisting; graph->n_turns > 0 && i < allocations->count; i++) {
-        if (!is_of_graph(finder, i) || !counts(graph, place_of(finder, i)))
+    struct stretch stretch = {0};
+    for (uint32_t k = 0; k < graphs->n; k++) {
+        uint32_t own = allocations->preexisting + k, gap = 0;
+        if (finder->verdicts->runs.letter[own] != PHASE_FORWARD)
             continue;
-        graph->bytes += allocations->size[i];
-        n_stacks = stack_note(stacks, n_stacks, allocations->stack[i]);
-        finder_count(finder, &finding, i);
-        finding.from_moment = finding.from_moment == UINT32_MAX ? allocations->birth[i] : finding.from_moment;
-        finding.to_moment = allocations->birth[i];
+        if (is_member(finder, graphs, own, &gap)) {
+            stretch.from = stretch.n++ == 0 ? k : stretch.from;
+            stretch.to = k + 1;
+        }
+        stretch.n_made += stretch.n > 0;
+        if (!is_candidate(finder, own) || fate_of(finder, graphs, gap_of(finder, own)) != FATE_USED)
+            continue;
+        if (is_graph(finder, graphs, &stretch))
+            stretch_tell(finder, graphs, &stretch, finding);
+        stretch = (struct stretch){0};
     }
-    /* Fewer stacks may be a cache of keys and values, which each layer makes in one line or two. */
-    if (!is_percent(finding.bytes, finder->timeline->peak_bytes, 5) ||
-        (finding.variant == GRAPH_STAYS && n_stacks < GRAPH_STACKS))
-        return;
-    graph_remove(finder, graph);
-    graph_weigh(finder, graph, &finding, n_freed);
-    finder_add(finder, &finding);
+    if (is_graph(finder, graphs, &stretch))
+        stretch_tell(finder, graphs, &stretch, finding);
 }
 
 void finding_unused_graph_find(struct finder *finder) {
-    size_t n = (size_t)finder->verdicts->turns.count + 1;
-    struct graph graph = {0};
-    finder->failed |= !ARENA_ZEROS(finder->arena, n, graph.n_own, graph.n_freed, graph.gap, graph.lead);
-    if (!finder->failed && finder->verdicts->runs.stacks != STACKS_NONE &&
-        !phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD) &&
-        !phase_runs_has(&finder->verdicts->runs, SIDE_OPTIMIZER))
-        graph_report(finder, &graph);
-    ARENA_DROP(finder->arena, graph.lead, graph.gap, graph.n_freed, graph.n_own);
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    uint64_t peak = finder->timeline->peak_bytes;
+    struct graphs graphs = {.n = runs->n_allocations,
+                            .stays = !phase_runs_has(runs, SIDE_BACKWARD) &&
+                                     !phase_runs_has(runs, SIDE_OPTIMIZER) &&
+                                     !any_oom(finder->timeline->trace),
+                            .outside = arena_bits(finder->arena, runs->n_allocations + 1)};
+    struct finding finding = {.kind = FINDING_UNUSED_GRAPH, .at_moment = finder->timeline->peak_moment};
+    finder->failed |= graphs.outside == NULL ||
+                      !ARENA_ZEROS(finder->arena, (uint64_t)graphs.n + 1, graphs.freed) ||
+                      !ARENA_ZEROS(finder->arena, runs->count, graphs.n_used) ||
+                      !passes_find(&graphs.passes, runs, finder->timeline, finder->arena);
+    if (!finder->failed && runs->stacks != STACKS_NONE && graphs.n > 0) {
+        gaps_fill(finder, &graphs);
+        bool stays = graphs.stays;
+        graphs.stays = false;
+        graphs_find(finder, &graphs, &finding);
+        graphs.stays =
+            stays && finding.stack == 0; /* only where nothing shows that graphs are freed unused */
+        if (graphs.stays)
+            graphs_find(finder, &graphs, &finding);
+        finder_saves(finder, &finding);
+        finding.variant = graphs.n_gaps > 0;
+        finding.confidence = graphs.n_gaps >= 2   ? CONFIDENCE_CERTAIN
+                             : graphs.n_gaps == 1 ? CONFIDENCE_LIKELY
+                                                  : CONFIDENCE_POSSIBLE;
+        finding.severity =
+            graphs.n_gaps > 0 ? (uint8_t)severity_of_saving(finding.saves, peak) : SEVERITY_LOW;
+        finder_add(finder, &finding);
+    }
+    passes_drop(&graphs.passes, finder->arena);
+    ARENA_DROP(finder->arena, graphs.n_used, graphs.freed, graphs.outside);
 }
 
 void finding_unused_graph_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->variant == GRAPH_STAYS) {
-        TELL(telling, "%b at the peak are kept for a backward; none was recorded", finding->bytes);
-        return;
-    }
-    TELL(telling, "%b at the peak are a graph that no backward used", finding->bytes);
-    if (finding->saves_known)
-        TELL(telling, "; without it the peak would be about %b", telling_peak_left(telling));
+    TELL(telling,
+         finding->variant == 0
+             ? "%S: %b at the peak are kept for a backward; none was recorded"
+             : "%S: %b at the peak are a graph that no backward used; without it the peak would be "
+               "about %b",
+         finding->bytes, telling_peak_left(telling));
 }
 
 void finding_unused_graph_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     TELL(telling, "%n allocation%s of the forward %(is|are) still there after the layers that made them",
          finding->count);
-    tell(telling, finding->variant == GRAPH_STAYS ? ", as a backward would need them."
-                  : finding->figure[0] != 0
-                      ? ", and the previous pass's graph was freed although no backward ran in the recording."
-                      : ", and most were freed although no backward ran in the recording.");
+    tell(telling, finding->variant == 0
+                      ? ", as a backward would need them."
+                      : "; all are freed at once, with the result, and no backward used them.");
 }
 
 /* ---- autocast_copies ---- */
@@ -269,7 +320,8 @@ void finding_autocast_copies_find(struct finder *finder) {
                               .at_moment = finder->timeline->peak_moment,
                               .variant = phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD)};
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
-        if (finder->verdicts->category[i] != CATEGORY_WEIGHT_COPY)
+        if (finder->verdicts->category[i] != CATEGORY_WEIGHT_COPY ||
+            (finder->verdicts->runs.stack_bits[allocations->stack[i]] & BIT_GATHER))
             continue;
         finder_count(finder, &finding, i);
         finding.from_moment = finding.from_moment == UINT32_MAX ? allocations->birth[i] : finding.from_moment;

@@ -9,6 +9,7 @@
  */
 #include "analysis/findings/finder.h"
 
+#include "base/bits.h"
 #include "base/search.h"
 #include "base/sort.h"
 
@@ -16,6 +17,8 @@ enum {
     SOON = 8, /* allocations within which the replaced one is freed */
     APART = 3,
     LINKS_LEAST = 3,
+    LINES_LEAST = 4,     /* fewer lines may be those of a cache alone */
+    LARGE_NBYTES = 4096, /* smaller ones are sums, counters and seeds of fixed size */
     LINKS_EVEN = 4,      /* in chains of up to this many, sizes that rise by chance look alike */
     STACK_CLASSES = 4096 /* a power of two */
 };
@@ -182,22 +185,39 @@ static bool chain_restarts(const struct finder *finder, const struct link *links
         second = first;
     uint32_t begin = allocations->birth[links[first].allocation];
     uint32_t by = begin + (allocations->birth[links[second].allocation] - begin) / 2;
-    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
-        uint32_t i = finder->order[at];
-        if (allocations->stack[i] == allocations->stack[links[first].allocation] &&
-            allocations->birth[i] < begin && allocations->death[i] <= by &&
+    for (uint32_t at = finder->lives.start[key]; at < finder->lives.start[key + 1]; at++) {
+        uint32_t i = finder->lives.order[at];
+        if (allocations->birth[i] < begin && allocations->death[i] <= by &&
             allocations->size[i] > allocations->size[links[first].allocation])
             return true;
     }
     return false;
 }
 
+/* Do batches grow? Then most lines of a forward make larger allocations than before, and not the buffer's alone: what a line
+ * makes last is larger than what it makes first. */
+static bool lengths_grow(const struct finder *finder) {
+    const struct lives *lives = &finder->lives;
+    uint32_t n_grow = 0, n = 0;
+    for (uint32_t site = 0; site < lives->n_sites; site++) {
+        uint32_t first = lives->start[site], last = lives->start[site + 1];
+        if (last - first < LINKS_LEAST ||
+            finder->verdicts->runs.letter[lives->order[first]] != PHASE_FORWARD ||
+            finder->allocations->size[lives->order[first]] < LARGE_NBYTES)
+            continue;
+        n++;
+        n_grow += finder->allocations->size[lives->order[last - 1]] >
+                  finder->allocations->size[lives->order[first]];
+    }
+    return n >= LINES_LEAST && n_grow * 4 >= n * 3;
+}
+
 /* Judges the chains of one stack: rows [from, to) are their last links. */
 static void stack_judge(struct finder *finder, const struct link *links, const struct sort_row *rows,
                         uint32_t from, uint32_t to) {
     const struct allocations *allocations = finder->allocations;
-    uint32_t key = finder_key(finder, (uint32_t)rows[from].key), n_links = 0, last_of_stack = 0,
-             n_of_stack = 0, longest = from;
+    uint32_t key = id_slot(&finder->verdicts->runs.slots, (uint32_t)rows[from].key), n_links = 0,
+             last_of_stack = 0, n_of_stack = 0, longest = from;
     struct finding finding = {.kind = FINDING_GROWING_BUFFER,
                               .stack = (uint32_t)rows[from].key,
                               .site = finder->timeline->site[rows[from].key],
@@ -207,11 +227,8 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
                               .figure = {[3] = to - from}};
     uint64_t last_bytes = 0, peak = finder->timeline->peak_bytes;
     bool ends_last = false;
-    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++)
-        if (allocations->stack[finder->order[at]] == finding.stack) {
-            last_of_stack = finder->order[at];
-            n_of_stack++;
-        }
+    n_of_stack = finder->lives.start[key + 1] - finder->lives.start[key];
+    last_of_stack = finder->lives.order[finder->lives.start[key + 1] - 1];
     for (uint32_t i = from; i < to; i++) {
         const struct link *last = &links[rows[i].value];
         n_links += last->length;
@@ -219,6 +236,8 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
         ends_last |= last->allocation == last_of_stack;
         longest = last->length > links[rows[longest].value].length ? i : longest;
     }
+    if (lengths_grow(finder))
+        return;
     bool large = last_bytes >= (1u << 20) || is_percent(last_bytes, peak, 5); /* even in a small run */
     if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || !large || last_bytes < peak / 1000)
         return;
@@ -248,7 +267,8 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
                                                          : SEVERITY_LOW;
     finding.confidence =
         (uint8_t)confidence_of_turns((uint32_t)(finding.figure[0] < 5 ? finding.figure[0] : 5));
-    finder->blamed[finding.site] = 1;
+    for (uint32_t at = finder->lives.start[key]; at < finder->lives.start[key + 1]; at++)
+        bits_add(finder->lives.told, finder->lives.order[at]);
     finder_add(finder, &finding);
 }
 

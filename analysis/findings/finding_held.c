@@ -1,232 +1,215 @@
 /*
- * Held over: memory of one turn is still alive when the next turn begins and makes the same again, so that both
- * exist at once: an output, a loss with its graph, a logits buffer.
+ * Held over: what one turn made is still alive while the next one of its call site is made, so that both exist at once:
+ * an output, a loss with its graph, a logits buffer.
  *
  *     turn k      |---- result -----------|
  *     turn k + 1                 |---- result ------------|
  *                                ^ begins
  *
- * figure: [0] pairs of turns that show it, [1] pairs, [2] bytes of it that are older than the recording.
+ * More than a result and its loss is a graph: backward, which would have freed it, was told to retain it, or a cycle of
+ * Python objects keeps it until the collector runs.
  */
 #include "analysis/findings/finder.h"
 
-#include "base/search.h"
+#include "base/bits.h"
 #include "base/sort.h"
 
-struct held {
-    uint64_t bytes;    /* in all pairs */
-    uint32_t n_pairs;  /* pairs that show it */
-    uint32_t n_turns;  /* turns that make it */
-    uint32_t n_beyond; /* allocations that outlive the next turn too */
-    uint32_t n_allocations;
-    uint32_t last_allocation;
-};
+/* A program that is right holds at most three in a turn: of 34 recordings of the real PyTorch, logits, what the loss
+ * makes of them, and the loss. A graph has two for each layer. */
+enum { GRAPH_LEAST = 8 };
 
-/* The moment before which a turn has made nothing; UINT32_MAX: there is no such turn. */
-static uint32_t begin_of(const struct finder *finder, uint32_t turn) {
-    const struct turns *turns = &finder->verdicts->turns;
-    if (turn >= turns->count || turns->turn[turn].first >= turns->turn[turn].end)
-        return UINT32_MAX;
-    return finder->allocations->birth[finder->allocations->preexisting + turns->turn[turn].first];
+/* Is the row freed while the site's next turn runs, or after it if that is the last one? The last row has no such turn. */
+static bool row_is_held(const struct life *life, const struct life *next) {
+    return life->n_kept > 0 && next->turn != UINT32_MAX && life->freed >= next->turn &&
+           (next->next == UINT32_MAX || life->freed < next->next);
 }
 
-static bool is_candidate(const struct finder *finder, uint32_t allocation) {
-    uint8_t category = finder->verdicts->category[allocation];
-    return side_of_letter(finder->verdicts->runs.letter[allocation]) == SIDE_FORWARD &&
-           category != CATEGORY_PARAMETER && category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE &&
-           !finder->blamed[finder_site(finder, allocation)];
-}
-
-/* Is the allocation alive when the next turn begins? `*beyond`: and when the turn after that begins? */
-static bool is_held(const struct finder *finder, uint32_t allocation, uint32_t turn, bool *beyond) {
-    const struct turns *turns = &finder->verdicts->turns;
-    uint32_t begin = begin_of(finder, turn + 1), let_go = finder->allocations->request[allocation];
-    if (begin == UINT32_MAX || let_go <= begin)
+static bool may_be_held(const struct finder *finder, uint32_t site) {
+    const struct lives *lives = &finder->lives;
+    if (lives->start[site + 1] - lives->start[site] < 2)
         return false;
-    *beyond = let_go > turns->turn[turn + 1].end_moment ||
-              (let_go == turns->turn[turn + 1].end_moment && let_go == finder->timeline->n_moments);
-    return true;
+    uint32_t first = lives->order[lives->start[site]];
+    uint8_t category = finder->verdicts->category[first];
+    return finder_side(finder, first) == SIDE_FORWARD && category != CATEGORY_PARAMETER &&
+           category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE;
 }
 
-/* Sums up all held allocations of a key and, with `remove`, takes them out of the curve. */
-static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyond, bool remove,
-                            struct finding *finding) {
-    const struct allocations *allocations = finder->allocations;
-    struct held held = {0};
-    uint32_t last_turn = UINT32_MAX, last_pair = UINT32_MAX;
-    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
-        uint32_t allocation = finder->order[at], turn = finder_turn(finder, allocation);
-        bool beyond = false;
-        if (turn == UINT32_MAX || !is_candidate(finder, allocation))
-            continue;
-        held.n_turns += turn != last_turn;
-        last_turn = turn;
-        if (!is_held(finder, allocation, turn, &beyond))
-            continue;
-        held.n_allocations++;
-        held.n_beyond += beyond;
-        if (beyond && !with_beyond)
-            continue;
-        held.n_pairs += turn != last_pair;
-        last_pair = turn;
-        held.bytes += allocations->size[allocation];
-        held.last_allocation = allocation;
-        if (finding != NULL)
-            finder_count(finder, finding, allocation);
-        if (remove)
-            finder_remove(finder, allocation, begin_of(finder, turn + 1), allocations->death[allocation]);
-    }
-    return held;
-}
-
-/* Is a key held over: in half of the pairs of turns, and made in half of the turns? What outlives the next turn too
- * only counts if most does not, or if there are only two turns. */
-static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, bool *with_beyond) {
-    uint32_t n_turns = finder->verdicts->turns.count;
-    *held = key_walk(finder, key, true, false, NULL);
-    *with_beyond = n_turns == 2 || held->n_beyond * 2 < held->n_allocations;
-    if (held->n_allocations == 0)
-        return false;
-    if (!*with_beyond)
-        *held = key_walk(finder, key, false, false, NULL);
-    return held->n_pairs > 0 && held->n_pairs * 2 >= n_turns - 1 && held->n_turns >= 2 &&
-           held->n_turns * 2 >= n_turns;
-}
-
-/* Adds memory from before the recording that the first turn frees, if it is about as large: the previous turn's
- * result. */
-static void older_add(struct finder *finder, struct finding *finding, uint64_t per_turn) {
-    const struct allocations *allocations = finder->allocations;
-    const struct turn *first = &finder->verdicts->turns.turn[0];
+/* Held in half of its pairs of turns. The bytes of all, and rows; 0: no. */
+static uint64_t site_holds(const struct finder *finder, uint32_t site, uint32_t *n_rows, uint32_t *n_held) {
+    struct life life = {.to = finder->lives.start[site]}, next;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < allocations->preexisting; i++)
-        if (allocations->death[i] > first->begin_moment && allocations->death[i] <= first->end_moment &&
-            allocations->death[i] < finder->timeline->n_moments)
-            bytes += allocations->size[i];
-    if (bytes < per_turn / 2 || bytes > per_turn + per_turn / 10)
-        return;
-    finding->figure[2] = bytes;
-    for (uint32_t i = 0; i < allocations->preexisting; i++)
-        if (allocations->death[i] > first->begin_moment && allocations->death[i] <= first->end_moment &&
-            allocations->death[i] < finder->timeline->n_moments) {
+    uint32_t n_turns = 0;
+    *n_rows = *n_held = 0;
+    for (bool more = lives_next(&finder->lives, site, &life); more; life = next) {
+        next = life;
+        more = lives_next(&finder->lives, site, &next);
+        n_turns++;
+        if (!row_is_held(&life, &next))
+            continue;
+        ++*n_rows;
+        *n_held += life.n_kept;
+        bytes += life.kept_bytes;
+    }
+    return *n_rows > 0 && *n_rows * 2 >= n_turns - 1 ? bytes : 0;
+}
+
+/* The end of the backward that follows an allocation in its turn; the turn's end if there is none. */
+static uint32_t end_of_backward(const struct finder *finder, uint32_t allocation, const struct turn *turn) {
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    uint32_t backward = runs->run[phase_runs_at(runs, allocation - runs->first_allocation)].next_backward;
+    if (backward == UINT32_MAX || runs->run[backward].first >= turn->end)
+        return turn->end_moment;
+    return finder->allocations->birth[runs->first_allocation + runs->run[backward].last];
+}
+
+/* Counts what a site holds, and takes it out of the curve: from the turn's end or, if it is of a graph, from the end of
+ * its backward. */
+static void site_measure(struct finder *finder, uint32_t site, bool graph, struct finding *finding) {
+    const struct lives *lives = &finder->lives;
+    struct life life = {.to = lives->start[site]}, next;
+    for (bool more = lives_next(lives, site, &life); more; life = next) {
+        next = life;
+        more = lives_next(lives, site, &next);
+        const struct turn *turn = &lives->turns->turn[life.turn];
+        /* a graph that outlives the loop's last backward is held too, though no turn follows */
+        bool held = row_is_held(&life, &next) || (graph && !more && life.n_kept > 0);
+        for (uint32_t at = life.from; held && at < life.to; at++) {
+            uint32_t allocation = lives->order[at];
+            if (lives_freed(lives, allocation, life.turn) != life.freed || bits_has(lives->told, allocation))
+                continue;
+            finder_count(finder, finding, allocation);
+            finder_remove(finder, allocation,
+                          graph ? end_of_backward(finder, allocation, turn) : turn->end_moment,
+                          finder->allocations->death[allocation]);
+        }
+    }
+}
+
+/* Adds memory from before the recording that the first turn frees, if it is about as large: the turn before's. */
+static void older_add(struct finder *finder, struct finding *finding) {
+    const struct allocations *allocations = finder->allocations;
+    const struct turn *first = &finder->lives.turns->turn[0];
+    uint64_t bytes = 0, per_turn = finding->per_bytes;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < allocations->preexisting; i++) {
+            if (allocations->death[i] <= first->begin_moment || allocations->death[i] > first->end_moment ||
+                allocations->death[i] >= finder->timeline->n_moments)
+                continue;
+            if (pass == 0) {
+                bytes += allocations->size[i];
+                continue;
+            }
             finder_count(finder, finding, i);
             finder_remove(finder, i, first->begin_moment, allocations->death[i]);
         }
-}
-
-/* Adds the held keys of half of the allocations, each with its bytes as the row's key. */
-static void held_keys(struct finder *finder) {
-    uint32_t recorded = finder->allocations->count - finder->allocations->preexisting;
-    uint32_t half = SEARCH(0, finder->n_keys, k, finder->start[k] < recorded / 2);
-    uint32_t end = finder->part == 0 ? half : finder->n_keys;
-    for (uint32_t key = finder->part == 0 ? 0 : half; key < end && !finder->failed; key++) {
-        struct held held;
-        bool with_beyond;
-        if (finder->start[key + 1] - finder->start[key] < 2 || !key_is_held(finder, key, &held, &with_beyond))
-            continue;
-        if (!ARENA_GROW(finder->arena, finder->held.row, finder->held.capacity,
-                        (uint64_t)finder->held.count + 1))
-            finder->failed = true;
-        else
-            finder->held.row[finder->held.count++] =
-                (struct sort_row){(uint64_t)held.bytes << 1 | with_beyond, key};
+        if (bytes < per_turn / 2 || bytes > per_turn + per_turn / 10)
+            return;
     }
+    finding->held.older_bytes = bytes;
 }
 
-/* Finds the largest site, and counts sites. */
+/* The row's key: bytes. */
+static struct sort_row *held_sites(struct finder *finder, uint32_t *count, uint32_t *most, uint64_t *n_held) {
+    struct sort_row *rows = arena_column(finder->arena, finder->lives.n_sites, sizeof *rows);
+    *count = *most = 0;
+    *n_held = 0;
+    finder->failed |= rows == NULL;
+    for (uint32_t site = 0; !finder->failed && site < finder->lives.n_sites; site++) {
+        uint32_t n_rows = 0, n_own = 0;
+        uint64_t bytes = may_be_held(finder, site) ? site_holds(finder, site, &n_rows, &n_own) : 0;
+        if (bytes == 0)
+            continue;
+        rows[(*count)++] = (struct sort_row){bytes, site};
+        *most = n_rows > *most ? n_rows : *most;
+        *n_held += n_own;
+    }
+    return rows;
+}
+
+/* The call site that holds the most, and the number of call sites. */
 static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32_t count,
                       struct finding *finding) {
-    struct sort_row *sites = arena_column(finder->arena, (uint64_t)count * 2, sizeof *sites);
+    const struct lives *lives = &finder->lives;
+    struct sort_row *sites, *spare;
     uint64_t largest = 0;
-    if (sites == NULL) {
-        finder->failed = true;
+    finder->failed |= !ARENA_COLUMNS(finder->arena, count, sites, spare);
+    if (finder->failed)
         return;
-    }
-    SORT_BY(sites, sites + count, count, i, finder_site(finder, finder->order[finder->start[rows[i].value]]));
+    SORT_BY(sites, spare, count, i, finder_site(finder, lives->order[lives->start[rows[i].value]]));
     for (uint32_t from = 0, to; from < count; from = to) {
         uint64_t bytes = 0;
-        for (to = from; to < count && sites[to].key == sites[from].key; to++)
-            bytes += rows[sites[to].value].key >> 1;
+        to = sort_rows_end(sites, count, from);
+        for (uint32_t i = from; i < to; i++)
+            bytes += rows[sites[i].value].key;
         finding->n_sites++;
         if (bytes <= largest)
             continue;
         largest = bytes;
         finding->site = (uint32_t)sites[from].key;
         finding->stack =
-            finder->allocations->stack[finder->order[finder->start[rows[sites[from].value].value]]];
+            finder->allocations->stack[lives->order[lives->start[rows[sites[from].value].value]]];
     }
-    ARENA_DROP(finder->arena, sites);
+    ARENA_DROP(finder->arena, spare, sites);
 }
 
 void finding_held_over_find(struct finder *finder) {
-    const struct turns *turns = &finder->verdicts->turns;
-    uint64_t bytes = 0, peak = finder->timeline->peak_bytes;
-    uint32_t most = 0;
-    if (turns->count < 2) {
-        if (finder->part == 0)
-            finder_held_once(finder);
+    const struct turns *turns = finder->lives.turns;
+    uint64_t peak = finder->timeline->peak_bytes, n_held;
+    uint32_t count, most;
+    if (finder->lives.n_turns < 2)
+        return;
+    finder->looked[FINDING_HELD_OVER] =
+        finder->verdicts->runs.stacks == STACKS_NONE ? 0 : finder->lives.n_turns - 1;
+    struct sort_row *rows = held_sites(finder, &count, &most, &n_held);
+    if (most == 0) {
+        ARENA_DROP(finder->arena, rows);
         return;
     }
-    if (finder->part + 1 < HELD_PARTS) {
-        held_keys(finder);
-        return;
-    }
-    finder->looked[FINDING_HELD_OVER] = finder->verdicts->runs.stacks == STACKS_NONE ? 0 : turns->count - 1;
-    const struct sort_row *rows = finder->held.row;
-    uint32_t count = finder->held.count;
-    struct finding finding = {.kind = FINDING_HELD_OVER,
-                              .unit = (uint8_t)finder_unit(finder),
-                              .at_moment = finder->timeline->peak_moment,
-                              .from_moment = turns->turn[0].begin_moment,
-                              .to_moment = turns->turn[turns->count - 1].end_moment - 1};
+    struct finding finding = {
+        .kind = FINDING_HELD_OVER,
+        .unit = (uint8_t)finder_unit(finder),
+        .per_n = most,
+        .at_moment = finder->timeline->peak_moment,
+        .from_moment = turns->turn[0].begin_moment,
+        .to_moment = turns->turn[turns->count - 1].end_moment - 1,
+        .held = {.n_pairs = finder->lives.n_turns - 1, .graph = n_held > (uint64_t)GRAPH_LEAST * most}};
     for (uint32_t i = 0; i < count && !finder->failed; i++) {
-        struct held held = key_walk(finder, rows[i].value, rows[i].key & 1, true, &finding);
-        bytes += held.bytes;
-        most = held.n_pairs > most ? held.n_pairs : most;
+        finding.per_bytes += rows[i].key;
+        site_measure(finder, rows[i].value, finding.held.graph, &finding);
     }
-    if (finder->failed || most == 0)
-        return;
-    finding.per_n = most;
-    finding.per_bytes = bytes / most;
-    older_add(finder, &finding, finding.per_bytes);
-    finding.figure[0] = most;
-    finding.figure[1] = turns->count - 1;
+    finding.per_bytes /= most;
+    older_add(finder, &finding);
     finder_saves(finder, &finding);
     sites_sum(finder, rows, count, &finding);
     finding.confidence = (uint8_t)confidence_of_turns(most + 1);
-    finding.severity = is_percent(finding.saves, peak, 10) ? SEVERITY_MEDIUM : SEVERITY_LOW;
-    if (finding.per_bytes >= peak / 1000 && finding.per_bytes >= 1024)
-        finder_add(finder, &finding);
-    ARENA_DROP(finder->arena, finder->held.row);
+    finding.severity = finding.held.graph ? (uint8_t)severity_of_saving(finding.saves, peak) : SEVERITY_LOW;
+    finder_add(finder, &finding);
+    ARENA_DROP(finder->arena, rows);
 }
 
 void finding_held_over_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->variant == HELD_ONCE) {
-        tell_held_once(telling);
-        return;
-    }
+    tell(telling, "%S");
     if (finding->n_sites > 1)
-        TELL(telling, "%S and %n other call site%s: ", finding->n_sites - 1);
-    else
-        tell(telling, "%S: the ");
-    TELL(telling, "%b of one %U are still held while the next is made", finding->per_bytes);
+        TELL(telling, " and %n other call site%s", finding->n_sites - 1);
+    TELL(telling,
+         finding->held.graph
+             ? ": the graph of one %U (%b) is still held after its backward, while the next is made"
+             : ": the %b of one %U are still held while the next is made",
+         finding->per_bytes);
 }
 
 void finding_held_over_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->variant == HELD_ONCE) {
-        tell_held_once_more(telling);
-        return;
-    }
     TELL(telling, "In %n of %n pair%s of %Us the previous one's result is alive while the next is made; ",
-         finding->figure[0], finding->figure[1]);
+         finding->per_n, finding->held.n_pairs);
     if (finding->bytes == 0)
         tell(telling, "none of it is in the peak");
     else
         TELL(telling, "%b of these results are in the peak", finding->bytes);
-    if (finding->figure[2] != 0)
-        TELL(telling, ", %b of what is held is older than the recording", finding->figure[2]);
+    if (finding->held.older_bytes != 0)
+        TELL(telling, ", %b of what is held is older than the recording", finding->held.older_bytes);
     tell(telling, ".");
-    tell_saving(telling, "Freed first, if the next one does not need it:");
+    tell_saving(telling, finding->held.graph ? "Freed by its backward:"
+                                             : "Freed first, if the next one does not need it:");
 }

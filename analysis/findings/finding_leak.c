@@ -1,477 +1,403 @@
 /*
- * A leak: a call site keeps something for good in turn after turn. Not leaks: a weight that stays, a state that is
- * made once, a queue that holds the last few.
+ * A leak: what a call site makes turn after turn is kept, and freed together at the loop's end or not at all. Not leaks:
+ * a weight that stays, a state that is made once, a queue that frees one for each that it takes.
  *
- * figure: [0] kept bytes, [1] kept allocations, [2] turns that could be judged. variant: enum leak_variant.
+ *     turns        0    1    2    3    4    5
+ *     a leak       never never never never never never
+ *     one an epoch 2    2    2    5    5    5           freed together: two groups
+ *     a queue      2    3    4    5    never never      nine tenths are in groups of one
  */
 #include "analysis/findings/finder.h"
 
+#include "analysis/loop/passes.h"
+#include "base/bits.h"
 #include "base/search.h"
 #include "base/sort.h"
 
-enum leak_variant { LEAK_OF_SITE, LEAK_OF_GRAPH /* everything that the turns make is kept */ };
 enum {
-    GRAPH_KEYS = 8,
+    INNER_LEAST = 3,
+    GRAPH_SITES = 3,  /* so many sites of a forward that keep in the same turns are one graph */
     BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are examined */
 };
 
-/* The order of `olds`: is one smaller than `size`, or as large and freed before the moment? */
-static bool olds_before(const struct finder *finder, uint32_t index, uint64_t size, uint32_t moment) {
-    const struct sort_row *row = &finder->olds.row[index];
-    return row->key < size || (row->key == size && finder->allocations->request[row->value] < moment);
+/* What a site keeps, over all its rows. */
+struct kept {
+    uint32_t first_turn, last_turn, n_turns; /* of rows that are freed together with another */
+    uint32_t last_allocation;
+    uint64_t bytes;
+    uint32_t group_turn; /* of the last rows that are freed together: the first one */
+    uint64_t group_bytes, group_first_bytes;
+};
+
+/* ---- which sites leak ---- */
+
+/* The number of older allocations of this size that a turn frees: a full queue begins with such. */
+static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
+    const struct allocations *allocations = finder->allocations;
+    const struct sort_row *row = finder->olds.row;
+    uint32_t n = finder->olds.count, low = SEARCH(0, n, i, row[i].key < size), count = 0;
+    for (; low < n && row[low].key == size; low++) {
+        uint32_t freed = allocations->request[row[low].value];
+        count += freed >= turn->begin_moment && freed < turn->end_moment;
+    }
+    return count;
 }
 
-/* Collects the older allocations that are freed in the recording, by size, then by when they are freed. */
+/* Collects the older allocations that are freed in the recording, by size. */
 static void olds_find(struct finder *finder) {
     const struct allocations *allocations = finder->allocations;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < allocations->preexisting; i++)
-        n += allocations->request[i] < finder->timeline->n_moments;
     struct sort_row *rows, *spare;
-    finder->failed |= !ARENA_COLUMNS(finder->arena, n, rows, spare);
-    finder->olds.row = rows;
-    if (rows == NULL || spare == NULL)
-        return;
-    for (uint32_t i = 0; i < allocations->preexisting; i++)
+    finder->failed |= !ARENA_COLUMNS(finder->arena, allocations->preexisting, rows, spare);
+    for (uint32_t i = 0; !finder->failed && i < allocations->preexisting; i++)
         if (allocations->request[i] < finder->timeline->n_moments)
-            rows[finder->olds.count++] = (struct sort_row){allocations->request[i], i};
-    sort_rows(rows, spare, n);
-    SORT_AGAIN(rows, spare, n, own, allocations->size[own]);
+            rows[n++] = (struct sort_row){allocations->size[i], i};
+    if (!finder->failed)
+        sort_rows(rows, spare, n);
     ARENA_DROP(finder->arena, spare);
+    finder->olds.row = rows;
+    finder->olds.count = n;
 }
 
-struct kept {
-    uint32_t first_turn, last_turn, n_turns; /* turns that keep one */
-    uint32_t first_allocation, last_allocation;
-    uint64_t bytes, first_bytes; /* over all of them, and in the first */
-    bool freed_before;           /* an earlier turn made it and kept none */
+/* A walk over the rows of a site that are freed together with the row before or after them. */
+struct leak_walk {
+    struct life life, before, next;
+    uint32_t n_others; /* rows that are not, from the first one that keeps anything on */
+    bool begun, more, together;
 };
 
-/* Visits the allocations of a key, those of its leaking stack alone if it has one: *at begins with start[key]. False:
- * there is no other. */
-static bool key_next(const struct finder *finder, uint32_t key, uint32_t *at, uint32_t *allocation) {
-    uint32_t stack = finder->leaking_stack[key];
-    while (*at < finder->start[key + 1]) {
-        *allocation = finder->order[(*at)++];
-        if (stack == 0 || finder->allocations->stack[*allocation] == stack)
+static bool is_together(const struct life *a, const struct life *b) {
+    return a->n_kept > 0 && b->n_kept > 0 && a->freed == b->freed && a->gap == b->gap;
+}
+
+static bool leak_next(const struct lives *lives, uint32_t site, struct leak_walk *walk) {
+    if (!walk->begun) {
+        walk->next.to = lives->start[site];
+        walk->more = lives_next(lives, site, &walk->next);
+        walk->begun = true;
+    }
+    while (walk->more) {
+        walk->before = walk->life;
+        walk->life = walk->next;
+        walk->more = lives_next(lives, site, &walk->next);
+        if (is_together(&walk->before, &walk->life) || (walk->more && is_together(&walk->life, &walk->next)))
             return true;
+        walk->n_others += walk->life.n_kept > 0 || walk->together;
     }
     return false;
 }
 
-/* The number of turns whose end was recorded: memory alive in an open turn proves nothing. */
-static uint32_t turns_judged(const struct finder *finder) {
-    const struct turns *turns = &finder->verdicts->turns;
-    return turns->count - (turns->count > 0 && !turns->closed);
-}
-
-/* A walk over the key's turns, with the number of its allocations that stay in each. */
-struct turn_walk {
-    const struct finder *finder;
-    uint32_t key, at; /* into finder->order */
-    uint32_t turn, n_kept, last_kept;
-    uint64_t kept_bytes;
-};
-
-static bool turn_walk_next(struct turn_walk *walk) {
-    const struct finder *finder = walk->finder;
-    uint32_t n_turns = turns_judged(finder), turn = UINT32_MAX;
-    walk->n_kept = 0;
-    walk->kept_bytes = 0;
-    for (uint32_t at = walk->at, allocation; key_next(finder, walk->key, &at, &allocation); walk->at = at) {
-        uint32_t own = finder_turn(finder, allocation);
-        if (own >= n_turns)
-            continue;
-        if (turn == UINT32_MAX)
-            turn = own;
-        if (own != turn)
-            break;
-        if (finder_keeps(finder, allocation)) {
-            walk->n_kept++;
-            walk->kept_bytes += finder->allocations->size[allocation];
-            walk->last_kept = allocation;
-        }
-    }
-    walk->turn = turn;
-    return turn != UINT32_MAX;
-}
-
-/* The number of older allocations of this size that a turn frees. */
-static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
-    uint32_t n = finder->olds.count, low = SEARCH(0, n, i, olds_before(finder, i, size, turn->begin_moment));
-    return SEARCH(low, n, i, olds_before(finder, i, size, turn->end_moment)) - low;
-}
-
-/* Bytes that the key keeps in the turns (first, last] in place of memory from before the recording: an older
- * allocation of the same size was freed in the same turn. */
-static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const struct kept *kept) {
-    uint64_t bytes = 0, size = UINT64_MAX;
-    uint32_t turn = UINT32_MAX, left = 0;
-    if (finder->olds.count == 0)
-        return 0;
-    for (uint32_t at = finder->start[key], allocation; key_next(finder, key, &at, &allocation);) {
-        uint32_t own = finder_turn(finder, allocation);
-        if (own == UINT32_MAX || own <= kept->first_turn || own > kept->last_turn ||
-            !finder_keeps(finder, allocation))
-            continue;
-        if (own != turn || size != finder->allocations->size[allocation]) {
-            turn = own;
-            size = finder->allocations->size[allocation];
-            left = olds_let_go(finder, &finder->verdicts->turns.turn[own], size);
-        }
-        bytes += left > 0 ? size : 0;
-        left -= left > 0;
-    }
-    return bytes;
-}
-
-/* Bytes of the key alive before a moment. */
-static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t moment) {
+/* Bytes of a site alive at a moment, of any turn or of none. */
+static uint64_t alive_at(const struct finder *finder, uint32_t site, uint32_t moment) {
+    const struct lives *lives = finder->table;
     const struct allocations *allocations = finder->allocations;
     uint64_t bytes = 0;
-    for (uint32_t at = finder->start[key], allocation; key_next(finder, key, &at, &allocation);)
-        if (allocations->birth[allocation] < moment && allocations->request[allocation] >= moment)
-            bytes += allocations->size[allocation];
+    for (uint32_t at = lives->start[site]; at < lives->start[site + 1]; at++) {
+        uint32_t own = lives->order[at];
+        bytes += allocations->birth[own] < moment && allocations->request[own] >= moment
+                     ? allocations->size[own]
+                     : 0;
+    }
     return bytes;
 }
 
-/* A leak is larger after every turn. A queue, such as that of a loader that works ahead, frees as much as it takes,
- * so it is as large after the last turn as after the first; a full queue begins with memory from before the
- * recording. */
-static bool key_rises(const struct finder *finder, uint32_t key, const struct kept *kept) {
-    const struct turn *turn = finder->verdicts->turns.turn;
-    uint64_t before = alive_before(finder, key, turn[kept->first_turn].end_moment),
-             after = alive_before(finder, key, turn[kept->last_turn].end_moment),
-             rise = after > before ? after - before : 0, olds = kept_for_olds(finder, key, kept);
-    return rise > olds && rise - olds >= (kept->bytes - kept->first_bytes) / 2;
+/* Is more alive after each turn? A queue that was filled before the loop is as large after the last as after the first. */
+static bool site_rises(const struct finder *finder, uint32_t site, const struct kept *kept) {
+    const struct lives *lives = finder->table;
+    const struct turn *turn = lives->turns->turn;
+    uint32_t last = turn[kept->last_turn].end_moment;
+    uint64_t before = alive_at(finder, site, turn[kept->group_turn].end_moment),
+             after = alive_at(finder, site, last < lives->end + 1 ? last : lives->end + 1);
+    return after > before && after - before >= (kept->group_bytes - kept->group_first_bytes) / 2;
 }
 
-/* Does a key leak, by the rules in docs/report-reference.md? */
-static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
-    struct turn_walk walk = {.finder = finder, .key = key, .at = finder->start[key]};
-    uint32_t n_made = 0, longest = 0;
+/* Are most of the rows in groups that are freed together, evenly over the loop, into its second half? */
+static bool site_leaks(const struct finder *finder, uint32_t site, struct kept *kept) {
+    const struct lives *lives = finder->table;
+    const struct turn *turn = lives->turns->turn;
+    struct leak_walk walk = {0};
+    uint32_t longest = 0, n_replaced = 0;
     *kept = (struct kept){0};
-    while (turn_walk_next(&walk)) {
-        if (walk.n_kept == 0) {
-            kept->freed_before |= kept->n_turns == 0;
-            n_made += kept->n_turns > 0;
-            continue;
+    while (leak_next(lives, site, &walk)) {
+        const struct life *life = &walk.life;
+        uint32_t apart = kept->n_turns > 0 ? life->turn - kept->last_turn : 0;
+        longest = apart > longest ? apart : longest;
+        if (kept->n_turns++ == 0)
+            kept->first_turn = life->turn;
+        walk.together = true;
+        kept->last_turn = life->turn;
+        kept->last_allocation = life->last_kept;
+        kept->bytes += life->kept_bytes;
+        if (!is_together(&walk.before, life)) {
+            kept->group_turn = life->turn;
+            kept->group_bytes = 0;
+            kept->group_first_bytes = life->kept_bytes;
         }
-        if (kept->n_turns == 0) {
-            kept->first_turn = walk.turn;
-            kept->first_allocation = walk.last_kept;
-            kept->first_bytes = walk.kept_bytes;
-        } else if (walk.turn - kept->last_turn > longest)
-            longest = walk.turn - kept->last_turn;
-        kept->last_turn = walk.turn;
-        kept->last_allocation = walk.last_kept;
-        kept->bytes += walk.kept_bytes;
-        kept->n_turns++;
-        n_made++;
+        kept->group_bytes += life->kept_bytes;
+        n_replaced += life->turn > kept->first_turn &&
+                      olds_let_go(finder, &turn[life->turn], finder->allocations->size[life->last_kept]) >=
+                          life->n_kept;
     }
-    /* Of two, the first is freed after the last allocation and the second is not: held over, not leaked. */
-    const uint32_t *let_go = finder->allocations->request;
-    if (kept->n_turns == 2 && let_go[kept->first_allocation] < let_go[kept->last_allocation])
+    uint64_t span = kept->last_turn - kept->first_turn, n = kept->n_turns;
+    if (n < 2 || n * 10 <= (n + walk.n_others) * 8 || (n_replaced > 0 && n_replaced * 2 >= n - 1) ||
+        longest * (n - 1) > 3 * span + n - 1)
         return false;
-    if (kept->n_turns < 2 || kept->freed_before || (uint64_t)kept->n_turns * 10 < (uint64_t)n_made * 8)
-        return false;
-    uint64_t span = kept->last_turn - kept->first_turn, n = kept->n_turns - 1;
-    if (longest * n > 3 * span + n)
-        return false;
-    const struct turns *turns = &finder->verdicts->turns;
-    uint64_t begin = turns->turn[0].begin_moment, end = turns->turn[turns->count - 1].end_moment;
+    uint64_t begin = turn[0].begin_moment, end = turn[lives->n_turns - 1].end_moment;
     return (uint64_t)finder->allocations->birth[kept->last_allocation] * 2 >= begin + end &&
-           key_rises(finder, key, kept);
+           site_rises(finder, site, kept);
 }
 
-/* Did CUDA graphs capture it? They keep it, each in a pool of its own, until they are destroyed. */
-static bool is_captured(const struct finder *finder, uint32_t key) {
+/* Did CUDA graphs capture it? They keep it, each in a pool of its own, until they are destroyed. A workspace is made
+ * for each stream, and stays. */
+static bool may_leak(const struct finder *finder, uint32_t site) {
+    const struct lives *lives = finder->table;
+    if (lives->start[site] == lives->start[site + 1])
+        return false;
+    uint32_t first = lives->order[lives->start[site]], last = lives->order[lives->start[site + 1] - 1];
     const uint16_t *pool = finder->allocations->pool;
-    uint16_t first = pool[finder->order[finder->start[key]]],
-             last = pool[finder->order[finder->start[key + 1] - 1]];
-    return first != last && first > POOL_DEFAULT && last > POOL_DEFAULT;
-}
-
-/* If turns come from repetition, only the forward side shows turns. */
-static bool key_may_leak(const struct finder *finder, uint32_t key) {
-    uint32_t from = finder->start[key];
-    if (from == finder->start[key + 1] || is_captured(finder, key))
+    if (finder->verdicts->category[first] == CATEGORY_WORKSPACE ||
+        (pool[first] != pool[last] && pool[first] > POOL_DEFAULT && pool[last] > POOL_DEFAULT) ||
+        (lives != &finder->lives && finder->verdicts->category[first] == CATEGORY_INPUT))
         return false;
-    return finder->verdicts->turns.source != TURNS_REPETITION ||
-           side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
+    /* if turns come from repetition, only the forward side shows turns */
+    return lives->turns->source != TURNS_REPETITION || finder_side(finder, first) == SIDE_FORWARD;
 }
 
-/* The moment when the last turn's forward begins: older memory that is alive at the end has outlived its use. */
-static uint32_t last_forward(const struct finder *finder) {
-    const struct turn *last = &finder->verdicts->turns.turn[finder->verdicts->turns.count - 1];
-    uint32_t forward = finder_forward(finder, last);
-    return forward < last->end ? finder->allocations->birth[finder->allocations->preexisting + forward]
-                               : last->begin_moment;
-}
+/* ---- what they keep ---- */
 
-/* Bytes that a key keeps too seldom for a leak: made after the first turn, which makes much permanent memory, and
- * before the last forward, which always has something alive. */
-static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const struct kept *kept,
-                            uint32_t before) {
-    uint64_t bytes = 0;
-    if (kept->n_turns == 0 || kept->freed_before || (kept->n_turns > 1 && !key_rises(finder, key, kept)))
-        return 0;
-    for (uint32_t at = finder->start[key], allocation; key_next(finder, key, &at, &allocation);) {
-        uint32_t turn = finder_turn(finder, allocation);
-        uint8_t category = finder->verdicts->category[allocation];
-        bool lasts = category == CATEGORY_PARAMETER || category == CATEGORY_OPTIMIZER_STATE ||
-                     category == CATEGORY_GRADIENT || category == CATEGORY_WORKSPACE ||
-                     category == CATEGORY_INPUT;
-        if (turn != UINT32_MAX && turn >= 1 && finder->allocations->birth[allocation] < before && !lasts &&
-            finder_keeps(finder, allocation))
-            bytes += finder->allocations->size[allocation];
-    }
-    return bytes;
-}
-
-/* As key_leaks. If one line calls the code and frees what it makes, and another line keeps it, as a loop that collects the
- * results of evaluation does, one stack of the key may leak alone: that of the last allocation kept. */
-static bool key_or_stack_leaks(struct finder *finder, uint32_t key, struct kept *kept) {
-    if (key_leaks(finder, key, kept))
-        return true;
-    if (kept->n_turns == 0 || !kept->freed_before)
-        return false;
-    finder->leaking_stack[key] = finder->allocations->stack[kept->last_allocation];
-    return key_leaks(finder, key, kept);
-}
-
-/* Leaking keys, by site. NULL: no memory. */
-static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
-    struct kept kept;
-    uint32_t capacity = 0, before = last_forward(finder);
-    struct sort_row *rows = NULL;
-    *count = 0;
-    for (uint32_t key = 0; key < finder->n_keys; key++) {
-        if (!key_may_leak(finder, key))
-            continue;
-        if (!key_or_stack_leaks(finder, key, &kept)) {
-            finder->kept_seldom += kept_seldom(finder, key, &kept, before);
-            continue;
-        }
-        if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
-            finder->failed = true;
-            return NULL;
-        }
-        rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_allocation), key};
-    }
-    struct sort_row *spare = arena_column(finder->arena, *count, sizeof *spare);
-    finder->failed |= spare == NULL;
-    if (spare != NULL && *count > 0)
-        sort_rows(rows, spare, *count);
-    ARENA_DROP(finder->arena, spare);
-    return rows;
-}
-
-/* When a program that does not keep an allocation would free it: at the end of its turn. If turns end with the
- * optimizer or with backward, allocations after that belong to the next turn, but count for the one before unless
- * they are a batch. */
-static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
-    const struct turns *turns = &finder->verdicts->turns;
-    const struct turn *turn = &turns->turn[finder_turn(finder, allocation)];
+/* When a program that does not keep a row frees it: when its turn is over or, if the site does not make it in every
+ * turn, when it makes the next. The last of those that are freed together is in use until then. */
+static uint32_t end_of_use(const struct finder *finder, const struct leak_walk *walk, uint32_t allocation) {
+    const struct life *life = &walk->life;
+    const struct lives *lives = finder->table;
+    const struct turns *turns = lives->turns;
+    const struct turn *turn = &turns->turn[life->turn];
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    if (life->next != life->turn + 1 || !is_together(life, &walk->next))
+        return life->next == UINT32_MAX ? UINT32_MAX : finder->allocations->birth[lives->order[life->to]];
+    /* Where turns end with the optimizer or backward, what is made after that counts for the turn before, unless
+     * it is a batch. */
     bool ends_early = turns->source != TURNS_PROFILER_STEP && turns->source != TURNS_REPETITION;
-    if (!ends_early || finder->verdicts->runs.letter[allocation] != PHASE_HOST ||
+    uint32_t recorded = allocation - finder->allocations->preexisting;
+    if (!ends_early || letter[recorded] != PHASE_HOST || recorded - turn->first > BEGIN_MOST ||
         finder->verdicts->category[allocation] == CATEGORY_INPUT)
         return turn->end_moment;
-    uint32_t recorded = allocation - finder->allocations->preexisting;
-    if (recorded - turn->first > BEGIN_MOST)
-        return turn->end_moment;
     for (uint32_t k = turn->first; k < recorded; k++)
-        if (finder->verdicts->runs.letter[finder->allocations->preexisting + k] != PHASE_HOST)
+        if (letter[k] != PHASE_HOST)
             return turn->end_moment;
     return finder->allocations->birth[allocation] + 1;
 }
 
-/* Frees every kept allocation of some keys when its use ends. */
-static void kept_remove(struct finder *finder, const struct sort_row *rows, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t at = finder->start[rows[i].value], allocation;
-             key_next(finder, rows[i].value, &at, &allocation);)
-            if (finder_turn(finder, allocation) < turns_judged(finder) && finder_keeps(finder, allocation))
-                finder_remove(finder, allocation, end_of_use(finder, allocation),
-                              finder->allocations->death[allocation]);
-}
-
-static void kept_measure(struct finder *finder, const struct sort_row *rows, uint32_t count,
-                         struct finding *finding) {
-    const struct allocations *allocations = finder->allocations;
-    uint64_t largest = 0;
-    uint32_t first = UINT32_MAX, last = 0, turns = 2; /* fewer are not a leak */
-    struct kept kept;
-    for (uint32_t i = 0; i < count; i++) {
-        key_leaks(finder, rows[i].value, &kept);
-        first = kept.first_turn < first ? kept.first_turn : first;
-        last = kept.last_turn > last ? kept.last_turn : last;
-        turns = kept.n_turns > turns ? kept.n_turns : turns;
-        if (kept.bytes >= largest) {
-            largest = kept.bytes;
-            finding->stack = allocations->stack[kept.last_allocation];
-        }
-        for (uint32_t at = finder->start[rows[i].value], allocation;
-             key_next(finder, rows[i].value, &at, &allocation);) {
-            if (finder_turn(finder, allocation) >= turns_judged(finder) || !finder_keeps(finder, allocation))
+/* Counts what a site keeps and takes it out of the curve. What the loop makes last is in use. */
+static void site_measure(struct finder *finder, uint32_t site, struct finding *finding, bool remove) {
+    const struct lives *lives = finder->table;
+    struct leak_walk walk = {0};
+    while (leak_next(lives, site, &walk))
+        for (uint32_t at = walk.life.from; at < walk.life.to; at++) {
+            uint32_t allocation = lives->order[at];
+            if (lives_freed(lives, allocation, walk.life.turn) != walk.life.freed ||
+                bits_has(lives->told, allocation))
                 continue;
-            finding->figure[0] += allocations->size[allocation];
-            if (finder->verdicts->category[allocation] == CATEGORY_INPUT)
-                finding->figure[3] += allocations->size[allocation];
-            finding->figure[1] += allocation_stands_for(allocations, allocation);
+            if (remove) {
+                finder_remove(finder, allocation, end_of_use(finder, &walk, allocation),
+                              finder->allocations->death[allocation]);
+                continue;
+            }
+            finding->leak.bytes += finder->allocations->size[allocation];
+            finding->leak.count += allocation_stands_for(finder->allocations, allocation);
+            finding->leak.inputs += finder->verdicts->category[allocation] == CATEGORY_INPUT
+                                        ? finder->allocations->size[allocation]
+                                        : 0;
             finder_count(finder, finding, allocation);
         }
-    }
-    finding->per_n = turns;
-    finding->per_bytes = finding->figure[0] / turns;
-    finding->from_moment = finder->verdicts->turns.turn[first].begin_moment;
-    finding->to_moment = finder->verdicts->turns.turn[last].end_moment - 1;
 }
+
+/* Nothing else is about this memory, and a leak keeps it, so no graph needs it. */
+static void site_tell(struct finder *finder, uint32_t site) {
+    const struct lives *lives = finder->table;
+    const struct verdicts *verdicts = finder->verdicts;
+    for (uint32_t at = lives->start[site]; at < lives->start[site + 1]; at++) {
+        uint32_t allocation = lives->order[at], turn = lives_turn(lives, allocation);
+        bits_add(lives->told, allocation);
+        if (turn >= lives->n_turns || lives_freed(lives, allocation, turn) == turn ||
+            verdicts->category[allocation] != CATEGORY_ACTIVATION)
+            continue;
+        verdicts->category[allocation] = CATEGORY_OTHER;
+        if (verdicts->reason != NULL)
+            verdicts->reason[allocation] = REASON_KEPT;
+    }
+}
+
+/* ---- findings ---- */
 
 /* A leak that is small after ten turns can end a run of two thousand. */
 static enum finding_severity severity_of_leak(const struct finding *finding, uint64_t peak) {
-    uint64_t kept = finding->figure[0];
-    /* a loader that works ahead holds two batches */
-    if (finding->per_n <= 2)
-        return is_percent(kept - finding->figure[3], peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
+    uint64_t kept = finding->leak.bytes;
+    if (finding->per_n <= 2) /* a loader that works ahead holds two batches */
+        return is_percent(kept - finding->leak.inputs, peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
     if (is_percent(kept, peak, 5) || is_percent(finding->per_bytes, peak, 1))
         return SEVERITY_HIGH;
     return is_percent(kept, peak, 1) || finding->per_bytes >= peak / 10000 ? SEVERITY_MEDIUM : SEVERITY_LOW;
 }
 
-static struct finding leak_of(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+/* One finding about the leaking sites rows[0, count). */
+static void leak_report(struct finder *finder, const struct sort_row *rows, uint32_t count,
+                        bool with_saving) {
+    const struct turn *turn = finder->table->turns->turn;
+    bool inner = finder->table != &finder->lives;
     struct finding finding = {.kind = FINDING_LEAK,
-                              .unit = (uint8_t)finder_unit(finder),
+                              .unit = (uint8_t)(inner ? UNIT_TURN : finder_unit(finder)),
                               .site = (uint32_t)rows[0].key,
-                              .n_sites = 1,
                               .at_moment = finder->timeline->peak_moment,
-                              .figure = {[2] = turns_judged(finder)}};
-    kept_measure(finder, rows, count, &finding);
+                              .leak.n_turns = finder->table->n_turns};
+    uint64_t largest = 0;
+    uint32_t first = UINT32_MAX, last = 0;
+    struct kept kept;
+    for (uint32_t i = 0; i < count; i++) {
+        site_leaks(finder, rows[i].value, &kept);
+        first = kept.first_turn < first ? kept.first_turn : first;
+        last = kept.last_turn > last ? kept.last_turn : last;
+        finding.per_n = kept.n_turns > finding.per_n ? kept.n_turns : finding.per_n;
+        finding.n_sites += i == 0 || rows[i].key != rows[i - 1].key;
+        if (kept.bytes >= largest) {
+            largest = kept.bytes;
+            finding.stack = finder->allocations->stack[kept.last_allocation];
+            finding.site = finder_site(finder, kept.last_allocation);
+        }
+        site_measure(finder, rows[i].value, &finding, false);
+        if (with_saving)
+            site_measure(finder, rows[i].value, NULL, true);
+    }
+    finding.per_bytes = finding.leak.bytes / finding.per_n;
+    finding.from_moment = turn[first].begin_moment;
+    finding.to_moment = turn[last].end_moment - 1;
     finding.confidence = (uint8_t)confidence_of_turns(finding.per_n);
     finding.severity = (uint8_t)severity_of_leak(&finding, finder->timeline->peak_bytes);
-    return finding;
+    if (inner && finding.severity == SEVERITY_HIGH)
+        finding.severity = SEVERITY_MEDIUM; /* they may be collected on purpose */
+    if (with_saving)
+        finder_saves(finder, &finding);
+    finder_add(finder, &finding);
 }
 
-/* Do the keys keep more than half of all the bytes made? */
-static bool keeps_everything(const struct finder *finder, const struct sort_row *rows, uint32_t count) {
-    uint64_t all = 0, kept = 0;
-    if (finder->verdicts->turns.source != TURNS_REPETITION || count < GRAPH_KEYS)
-        return false;
-    for (uint32_t i = finder->allocations->preexisting; i < finder->allocations->count; i++)
-        all += finder->allocations->size[i];
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t at = finder->start[rows[i].value], allocation;
-             key_next(finder, rows[i].value, &at, &allocation);)
-            kept += finder_keeps(finder, allocation) ? finder->allocations->size[allocation] : 0;
-    return kept > all / 2;
-}
-
-/* Memory that a leak keeps is no activation, though a forward made it and it outlives the forward. */
-static void kept_rename(struct finder *finder, const struct sort_row *rows, uint32_t count) {
-    const struct verdicts *verdicts = finder->verdicts;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t at = finder->start[rows[i].value], allocation;
-             key_next(finder, rows[i].value, &at, &allocation);) {
-            if (!finder_keeps(finder, allocation) || verdicts->category[allocation] != CATEGORY_ACTIVATION)
-                continue;
-            verdicts->category[allocation] = CATEGORY_OTHER;
-            if (verdicts->reason != NULL)
-                verdicts->reason[allocation] = REASON_KEPT;
-        }
-}
-
-/* Chooses the largest sites, for which savings are computed. */
-static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, uint32_t count) {
-    struct sort_row group[FINDINGS_OF_KIND], spare[FINDINGS_OF_KIND];
-    struct finding found[FINDINGS_OF_KIND];
-    uint32_t first[FINDINGS_OF_KIND], length[FINDINGS_OF_KIND], n = 0;
-    for (uint32_t from = 0, to; from < count; from = to) {
-        for (to = from; to < count && rows[to].key == rows[from].key; to++)
-            finder->blamed[rows[to].key] = 1;
-        struct finding own = leak_of(finder, rows + from, to - from);
-        uint32_t at = n;
-        if (n == FINDINGS_OF_KIND) {
-            at = 0;
-            for (uint32_t i = 1; i < n; i++)
-                at = found[i].figure[0] < found[at].figure[0] ? i : at;
-            if (found[at].figure[0] >= own.figure[0])
-                continue;
-        } else
-            n++;
-        found[at] = own;
-        first[at] = from;
-        length[at] = to - from;
+/* Leaking sites, by call site. `*graph`: so many lines of a forward keep memory that it is one graph. NULL: no memory. */
+static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count, bool *graph) {
+    struct sort_row *rows, *spare;
+    struct kept kept;
+    uint32_t n_forward = 0, before = 0;
+    *count = 0;
+    if (!ARENA_COLUMNS(finder->arena, finder->lives.n_sites, rows, spare)) {
+        finder->failed = true;
+        return NULL;
     }
-    SORT_BY(group, spare, n, i, ~found[i].figure[0]);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t own = group[i].value;
-        if (i < SAVINGS_OF_KIND) {
-            kept_remove(finder, rows + first[own], length[own]);
-            finder_saves(finder, &found[own]);
-        }
-        finder_add(finder, &found[own]);
+    for (uint32_t site = 0; site < finder->lives.n_sites; site++)
+        if (may_leak(finder, site) && site_leaks(finder, site, &kept))
+            rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_allocation), site};
+    sort_rows(rows, spare, *count);
+    for (uint32_t i = 0; i < *count; i++) {
+        uint32_t allocation = finder->table->order[finder->table->start[rows[i].value]];
+        if (finder->verdicts->runs.letter[allocation] != PHASE_FORWARD || rows[i].key == before)
+            continue;
+        before = (uint32_t)rows[i].key;
+        n_forward++;
     }
-    kept_rename(finder, rows, count);
+    *graph = n_forward >= GRAPH_SITES;
+    ARENA_DROP(finder->arena, spare);
+    return rows;
 }
 
-/* Reports leaks; `rows`: leaking keys, by site. */
-static void leaks_report(struct finder *finder, const struct sort_row *rows, uint32_t count) {
-    if (!keeps_everything(finder, rows, count)) {
-        leaks_of_sites(finder, rows, count);
-        return;
+/* Asks a table of turns. */
+static void leaks_find(struct finder *finder, const struct lives *table) {
+    uint32_t count = 0, n_told = 0;
+    bool graph = false;
+    finder->table = table;
+    struct sort_row *rows = finder->failed ? NULL : leaks_by_site(finder, &count, &graph);
+    for (uint32_t from = 0, to; !finder->failed && from < count && n_told < FINDINGS_OF_KIND;
+         from = to, n_told++) {
+        to = graph ? count : sort_rows_end(rows, count, from);
+        leak_report(finder, rows + from, to - from, n_told < SAVINGS_OF_KIND);
     }
-    struct finding whole = leak_of(finder, rows, count);
-    whole.variant = LEAK_OF_GRAPH;
-    whole.severity = SEVERITY_INFO;
-    finder_add(finder, &whole);
-    for (uint32_t i = 0; i < count; i++)
-        finder->blamed[rows[i].key] = 1;
+    for (uint32_t i = 0; !finder->failed && i < count; i++)
+        site_tell(finder, rows[i].value);
+    ARENA_DROP(finder->arena, rows);
+}
+
+/* Does a backward free some of what the pass made? */
+static bool is_trained(const struct finder *finder, const struct pass *pass) {
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    for (uint32_t k = pass->first; !pass->has_backward && k <= pass->last; k++) {
+        uint32_t freed = finder->allocations->request[runs->first_allocation + k];
+        uint32_t gap = freed < finder->timeline->n_moments ? recorded_from(runs, finder->timeline, freed) : 0;
+        const struct phase_run *run = gap == 0 ? NULL : &runs->run[phase_runs_at(runs, gap - 1)];
+        if (run != NULL && run->side == SIDE_BACKWARD && gap <= run->last)
+            return true;
+    }
+    return pass->has_backward;
+}
+
+/* The passes that no backward follows are turns of loops inside of a turn, as of an evaluation. */
+static void leaks_of_inner_loops(struct finder *finder) {
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    struct passes passes;
+    struct lives inner;
+    struct turns turns = {.source = TURNS_REPETITION, .closed = true};
+    uint32_t n = 0;
+    finder->failed |= !passes_find(&passes, runs, finder->timeline, finder->arena) ||
+                      !ARENA_COLUMNS(finder->arena, passes.count, turns.turn);
+    const uint32_t *birth = finder->allocations->birth + finder->allocations->preexisting;
+    for (uint32_t i = 0; !finder->failed && i < passes.count; i++) {
+        const struct pass *pass = &passes.pass[i];
+        uint32_t end = i + 1 < passes.count ? passes.pass[i + 1].begin : runs->n_allocations;
+        if (is_trained(finder, pass))
+            continue;
+        turns.turn[n++] = (struct turn){pass->begin, end, birth[pass->begin],
+                                        end < runs->n_allocations ? birth[end] : finder->timeline->n_moments};
+    }
+    turns.count = n;
+    if (!finder->failed && n >= INNER_LEAST) {
+        lives_again(&inner, &finder->lives, &turns);
+        leaks_find(finder, &inner);
+    }
+    ARENA_DROP(finder->arena, turns.turn);
+    passes_drop(&passes, finder->arena);
 }
 
 void finding_leak_find(struct finder *finder) {
-    finder_leak_of_host(finder);
-    if (finder->verdicts->judged.growth != GROWTH_JUDGED || turns_judged(finder) < 2)
+    if (finder->verdicts->runs.stacks == STACKS_NONE)
         return;
-    uint32_t count = 0;
     olds_find(finder);
-    finder->leaking_stack = arena_zeros(finder->arena, finder->n_keys, sizeof *finder->leaking_stack);
-    finder->failed |= finder->leaking_stack == NULL;
-    struct sort_row *rows = finder->failed ? NULL : leaks_by_site(finder, &count);
-    if (rows != NULL && !finder->failed)
-        leaks_report(finder, rows, count);
-    ARENA_DROP(finder->arena, rows, finder->leaking_stack, finder->olds.row);
+    if (!finder->failed && finder->verdicts->judged.growth == GROWTH_JUDGED && finder->lives.n_turns >= 2)
+        leaks_find(finder, &finder->lives);
+    if (!finder->failed && phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD))
+        leaks_of_inner_loops(finder);
+    ARENA_DROP(finder->arena, finder->olds.row);
 }
 
 void finding_leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->variant == LEAK_OF_HOST)
-        tell_leak_of_host(telling);
-    else if (finding->variant == LEAK_OF_GRAPH)
-        TELL(telling, "Everything that these %Us make is kept, %b in each", finding->per_bytes);
-    else if (finding->per_n == finding->figure[2])
-        TELL(telling, "%S keeps %b more each %U", finding->per_bytes);
+    tell(telling, "%S");
+    if (finding->n_sites > 1)
+        TELL(telling, " and %n other call site%s", finding->n_sites - 1);
+    TELL(telling, finding->n_sites > 1 ? " keep %b more" : " keeps %b more", finding->per_bytes);
+    if (finding->per_n == finding->leak.n_turns)
+        tell(telling, " each %U");
     else
-        TELL(telling, "%S keeps %b more in each of %n %U%s", finding->per_bytes, finding->per_n);
+        TELL(telling, " in each of %n %U%s", finding->per_n);
 }
 
 void finding_leak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    if (finding->variant == LEAK_OF_HOST) {
-        tell_leak_of_host_more(telling);
-        return;
-    }
-    TELL(telling, "%n allocation%s %(of|with) %b, made in %n of %n %U%s", finding->figure[1],
-         finding->figure[0], finding->per_n, finding->figure[2]);
-    tell(telling, finding->figure[1] == 1 ? ", is alive at the end, " : ", are alive at the end, ");
+    TELL(telling,
+         "%n allocation%s %(of|with) %b, made in %n of %n %U%s, %(is|are) kept while the loop runs, ",
+         finding->leak.count, finding->leak.bytes, finding->per_n, finding->leak.n_turns);
     if (finding->bytes != 0)
         TELL(telling, "%b at the peak.", finding->bytes);
     else
         tell(telling, "none of it at the peak.");
-    if (finding->variant == LEAK_OF_GRAPH) {
-        tell(telling, " One graph over several layers or turns looks the same before its backward. If these "
-                      "turns are layers, this is not a leak.");
-        return;
-    }
+    if (finding->n_sites >= GRAPH_SITES)
+        tell(telling,
+             " So many lines of a forward keep memory together where its graph is kept, by a result that is "
+             "not detached.");
     tell_saving(telling, "Without it:");
     if (finding->per_n == 2)
         tell(telling, " Two are the least that can show it: a third would rule out a double buffer.");

@@ -12,7 +12,6 @@ const char *kind_title(const char *kind) {
         {"growing_buffer", "Growing buffer"},
         {"gradients_kept", "Gradients not cleared"},
         {"held_over", "Kept too long"},
-        {"kept_per_layer", "Kept per layer"},
         {"fragmentation", "Fragmentation"},
         {"retry_flush", "Near miss"},
         {"cache_churn", "Cache emptied and refilled"},
@@ -26,10 +25,8 @@ const char *kind_title(const char *kind) {
         {"unused_graph", "Unused graph"},
         {"autocast_copies", "Autocast's copies"},
         {"next_step_peak", "Next step's peak"},
-        {"offloaded", "Offloaded"},
         {"history_full", "Recording was full"},
         {"no_history", "No events recorded"},
-        {"cached_free", "Cached, not in use"},
     };
     for (uint32_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
         if (same(titles[i].name, kind))
@@ -64,7 +61,7 @@ uint32_t finding_amount(const struct finding *finding, char *text, uint32_t capa
                  finding->kind == FINDING_LEVELS_RISE;
     text[0] = '\0';
     if (grows && finding->unit != UNIT_NONE && finding->kind == FINDING_LEAK && finding->variant == 0 &&
-        finding->per_n != finding->figure[2])
+        finding->per_n != finding->leak.n_turns)
         WORDS_TELL(&words, "%n \xc3\x97 %b", finding->per_n, finding->per_bytes);
     else if (grows && finding->unit != UNIT_NONE) {
         WORDS_TELL(&words, "+%b a ", finding->per_bytes);
@@ -81,14 +78,16 @@ uint32_t finding_code(const struct verdicts *verdicts, const struct finding *fin
     text[0] = '\0';
     switch (finding->kind) {
     case FINDING_LEAK:
-    case FINDING_KEPT_PER_LAYER:
         if (finding->severity != SEVERITY_INFO && finding->site != 0)
             tell(&telling, "value = value.detach().cpu()  # or value.item(), where %S is kept");
         break;
     case FINDING_GROWING_BUFFER:
         tell(&telling, "buffer = torch.empty(final_size, device=\"cuda\")  # once, before the loop");
         break;
-    case FINDING_HELD_OVER: tell(&telling, "del output  # before the next forward: what %S made"); break;
+    case FINDING_HELD_OVER:
+        tell(&telling, finding->held.graph ? "loss.backward()  # without retain_graph=True; or h = h.detach() at %S"
+                                           : "del output  # before the next forward: what %S made");
+        break;
     case FINDING_GRADIENTS_KEPT:
         tell(&telling, "optimizer.step()\noptimizer.zero_grad(set_to_none=True)");
         break;

@@ -1,7 +1,6 @@
 /* All kinds of findings in one table, and what their files share. */
 #include "analysis/findings/finder.h"
 
-#include "analysis/loop/inner_keys.h"
 #include "analysis/loop/marks.h"
 #include "base/bytes.h"
 #include "base/search.h"
@@ -90,9 +89,9 @@ static bool sets_sort(struct finder *finder) {
 static bool finding_has_set(const struct finding *finding) {
     static const bool has_none[FINDING_KINDS] = {
         [FINDING_OUT_OF_MEMORY] = true, [FINDING_FRAGMENTATION] = true,     [FINDING_RETRY_FLUSH] = true,
-        [FINDING_CACHE_CHURN] = true,   [FINDING_PRIVATE_POOL_HELD] = true, [FINDING_CACHED_FREE] = true,
-        [FINDING_HISTORY_FULL] = true,  [FINDING_NO_HISTORY] = true,        [FINDING_NEXT_STEP_PEAK] = true,
-        [FINDING_LEVELS_RISE] = true,   [FINDING_STOPS_AT_PEAK] = true};
+        [FINDING_CACHE_CHURN] = true,   [FINDING_PRIVATE_POOL_HELD] = true, [FINDING_HISTORY_FULL] = true,
+        [FINDING_NO_HISTORY] = true,    [FINDING_NEXT_STEP_PEAK] = true,    [FINDING_LEVELS_RISE] = true,
+        [FINDING_STOPS_AT_PEAK] = true};
     return !has_none[finding->kind];
 }
 
@@ -117,9 +116,22 @@ static bool sets_hand_out(struct finder *finder, struct findings *findings) {
     return true;
 }
 
+/* What saves nothing at the peak is no finding, unless it grows, which makes later steps fail. A ten thousandth of the peak
+ * in each step is what programs keep that are right: predictions, losses. */
+static bool is_worth_it(const struct finder *finder, const struct finding *finding) {
+    uint64_t peak = finder->timeline->peak_bytes;
+    bool grows = (finding->kind == FINDING_LEAK || finding->kind == FINDING_GROWING_BUFFER) &&
+                 finding->per_bytes != 0 && finding->per_bytes >= peak / 10000;
+    return grows || !finding->saves_known || is_percent(finding->saves, peak, 1);
+}
+
 void finder_add(struct finder *finder, const struct finding *finding) {
     if (finder->failed)
         return;
+    if (!is_worth_it(finder, finding)) {
+        finder->spared[finding->kind] += finding->per_bytes;
+        return;
+    }
     if (!ARENA_GROW(finder->arena, finder->finding, finder->capacity, (uint64_t)finder->count + 1))
         finder->failed = true;
     else
@@ -231,45 +243,6 @@ void finder_saves(struct finder *finder, struct finding *finding) {
 
 /* ---- what the search needs ---- */
 
-static void order_count(struct finder *finder) {
-    const struct allocations *allocations = finder->allocations;
-    uint32_t *start = finder->start;
-    bytes_zero(start, ((size_t)finder->n_keys + 2) * sizeof *start);
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
-        start[finder_key(finder, allocations->stack[i]) + 2]++;
-    for (uint32_t k = 0; k < finder->n_keys; k++)
-        start[k + 2] += start[k + 1];
-}
-
-/* Orders the first half of the recorded allocations, or the second. */
-static void order_fill(struct finder *finder, bool second) {
-    const struct allocations *allocations = finder->allocations;
-    uint32_t half = allocations->preexisting + (allocations->count - allocations->preexisting) / 2;
-    uint32_t end = second ? allocations->count : half;
-    for (uint32_t i = second ? half : allocations->preexisting; i < end; i++)
-        finder->order[finder->start[finder_key(finder, allocations->stack[i]) + 1]++] = i;
-}
-
-/* The keys of all allocations, by slot, numbered without gaps. False: no memory. */
-static bool keys_fill(struct finder *finder) {
-    const struct trace *trace = finder->timeline->trace;
-    struct arena *arena = finder->arena;
-    uint32_t *of_stack = arena_column(arena, trace->stacks.count, sizeof *of_stack), n = 0;
-    struct id_slots numbers = {0};
-    bool done =
-        of_stack != NULL && inner_keys_find(trace, finder->verdicts->runs.frame_bits, of_stack, arena);
-    for (uint32_t i = 0; done && i < trace->stacks.count; i++)
-        if (id_has_slot(finder->slots, i))
-            finder->key[n++] = of_stack[i];
-    ARENA_DROP(arena, of_stack);
-    done = done && id_slots_init(&numbers, trace->stacks.count, finder->key, n, arena);
-    for (uint32_t i = 0; done && i < n; i++)
-        finder->key[i] = id_slot(&numbers, finder->key[i]);
-    finder->n_keys = numbers.count;
-    id_slots_drop(&numbers, arena);
-    return done;
-}
-
 static bool optimizer_is_seen(const struct verdicts *verdicts) {
     struct mark_walk walk = {.word = "Optimizer.step#"};
     return phase_runs_has(&verdicts->runs, SIDE_OPTIMIZER) || marks_next(&walk, verdicts->timeline);
@@ -278,27 +251,15 @@ static bool optimizer_is_seen(const struct verdicts *verdicts) {
 static bool finder_init(struct finder *finder, const struct verdicts *verdicts, struct arena *arena) {
     const struct timeline *timeline = verdicts->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
-    const struct trace *trace = timeline->trace;
     uint32_t n_recorded = allocations->count - allocations->preexisting;
     *finder = (struct finder){.verdicts = verdicts,
                               .timeline = timeline,
                               .allocations = allocations,
                               .arena = arena,
-                              .slots = &verdicts->runs.slots,
-                              .key = arena_column(arena, verdicts->runs.slots.count, sizeof(uint32_t)),
-                              .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
-                              .blamed = arena_zeros(arena, trace->frames.count, 1),
-                              .last_turn = arena_column(arena, 1, sizeof(uint32_t)),
                               .made = n_recorded > 0 ? allocations->birth[allocations->count - 1] : 0,
                               .has_optimizer = optimizer_is_seen(verdicts)};
-    if (finder->key == NULL || finder->order == NULL || finder->blamed == NULL || finder->last_turn == NULL ||
-        !removed_init(&finder->removed, timeline->n_moments, arena) || !keys_fill(finder))
-        return false;
-    finder->start = arena_column(arena, (uint64_t)finder->n_keys + 2, sizeof *finder->start);
-    if (finder->start == NULL)
-        return false;
-    *finder->last_turn = 0;
-    return true;
+    return removed_init(&finder->removed, timeline->n_moments, arena) &&
+           lives_begin(&finder->lives, allocations, &verdicts->runs, &verdicts->turns, arena);
 }
 
 /* ---- order ---- */
@@ -316,7 +277,7 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
     findings->count = finder->count;
     findings->cut = finder->cut;
     bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
-    findings->kept_seldom = finder->kept_seldom;
+    bytes_copy(findings->spared, finder->spared, sizeof findings->spared);
     findings->gradients_unsure = finder->gradients_unsure;
     return true;
 }
@@ -329,10 +290,10 @@ static bool findings_begin(struct verdicts *verdicts, struct arena *arena) {
 static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     struct finder *finder = verdicts->finder;
     bool done = findings_sort(finder, &verdicts->findings) && sets_hand_out(finder, &verdicts->findings);
-    ARENA_DROP(arena, finder->blamed);
+    lives_drop(&finder->lives, arena);
     ARENA_DROP(arena, verdicts->runs.stack_bits); /* no longer needed */
     ARENA_DROP(arena, finder->removed.each, finder->removed.bytes, finder->removed.spare,
-               finder->removed.change, finder->order, finder->start, finder->key);
+               finder->removed.change);
     verdicts->finder = NULL;
     return done;
 }
@@ -341,8 +302,8 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
  * of its own, which keeps every block, so findings about the GPUs' caching allocator do not fit it. */
 static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
     if (verdicts->timeline->device->ordinal == ORDINAL_HOST &&
-        (kind == FINDING_FRAGMENTATION || kind == FINDING_CACHED_FREE || kind == FINDING_CACHE_CHURN ||
-         kind == FINDING_RETRY_FLUSH || kind == FINDING_PRIVATE_POOL_HELD || kind == FINDING_NEXT_STEP_PEAK))
+        (kind == FINDING_FRAGMENTATION || kind == FINDING_CACHE_CHURN || kind == FINDING_RETRY_FLUSH ||
+         kind == FINDING_PRIVATE_POOL_HELD || kind == FINDING_NEXT_STEP_PEAK))
         return false;
     return trace_has_allocations(verdicts->timeline->trace) || kind == FINDING_OUT_OF_MEMORY ||
            kind == FINDING_RETRY_FLUSH || kind == FINDING_LEVELS_RISE;
@@ -352,7 +313,6 @@ static uint32_t kind_parts(uint32_t kind) {
     switch (kind) {
     case FINDING_GROWING_BUFFER: return GROWING_PARTS;
     case FINDING_GRADIENTS_KEPT: return GRADIENTS_PARTS;
-    case FINDING_HELD_OVER: return HELD_PARTS;
     default: return 1;
     }
 }
@@ -362,14 +322,11 @@ bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena
         return findings_begin(verdicts, arena);
     if (step == FINDINGS_STEPS - 1)
         return findings_end(verdicts, arena);
-    if (step <= 3) {
-        if (step == 1)
-            order_count(verdicts->finder);
-        else
-            order_fill(verdicts->finder, step == 3);
+    if (step <= 2) {
+        lives_fill(&verdicts->finder->lives, step == 2);
         return true;
     }
-    uint32_t kind = 0, part = step - 4;
+    uint32_t kind = 0, part = step - 3;
     for (; part >= kind_parts(kind); kind++)
         part -= kind_parts(kind);
     verdicts->finder->part = part;
@@ -380,7 +337,7 @@ bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena
 
 bool finding_has_bytes(const struct finding *finding) {
     return finding->kind != FINDING_HISTORY_FULL && finding->kind != FINDING_NO_HISTORY &&
-           finding->kind != FINDING_CACHED_FREE && finding->kind != FINDING_NEXT_STEP_PEAK;
+           finding->kind != FINDING_NEXT_STEP_PEAK;
 }
 
 bool finding_set(const struct finding *finding, uint64_t *bitmap) {

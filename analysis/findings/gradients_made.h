@@ -3,11 +3,12 @@
 
 #include "analysis/findings/finder.h"
 
+#include "base/bits.h"
+
 /* Is it a gradient, and not a copy of one kept by a leak? */
 static inline bool is_gradient(const struct finder *finder, uint32_t allocation) {
-    uint32_t site = finder_site(finder, allocation);
     return finder->verdicts->category[allocation] == CATEGORY_GRADIENT &&
-           (site == 0 || !finder->blamed[site] || finder->allocations->stack[allocation] == 0);
+           !bits_has(finder->lives.told, allocation);
 }
 
 /*

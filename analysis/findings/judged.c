@@ -64,16 +64,32 @@ static void say_too_short(struct words *words, const struct verdicts *verdicts) 
                             : ": a third would be needed to tell a leak from a result that is held.");
 }
 
-/* Mentions memory that single turns keep if it is at least a hundredth of the peak, like a leak of medium
- * severity. */
+/* The difference between what is alive when turns begin, from the second on: the first one makes what stays. */
+static uint64_t begins_differ(const struct verdicts *verdicts, uint64_t *most) {
+    uint64_t least = UINT64_MAX;
+    *most = 0;
+    for (uint32_t i = 1; i < verdicts->turns.count; i++) {
+        uint32_t begin = verdicts->turns.turn[i].begin_moment;
+        uint64_t live = verdicts->timeline->live[begin > 0 ? begin - 1 : 0];
+        least = live < least ? live : least;
+        *most = live > *most ? live : *most;
+    }
+    return *most > least ? *most - least : 0;
+}
+
 static void say_none(struct words *words, const struct verdicts *verdicts) {
-    uint64_t seldom = verdicts->findings.kept_seldom;
-    words_say(words, ": no call site keeps more from one to the next");
-    if (seldom != 0 && seldom >= verdicts->timeline->peak_bytes / 100)
-        WORDS_TELL(words,
-                   ", but %b made once or now and then is there at the end: too seldom to tell whether that "
-                   "grows",
-                   seldom);
+    uint64_t most, apart = begins_differ(verdicts, &most), little = verdicts->findings.spared[FINDING_LEAK];
+    if (verdicts->turns.count < 3)
+        words_say(words, ": no call site was seen to keep more, but a third would be needed to tell");
+    else if (apart > most / 100)
+        WORDS_TELL(
+            words,
+            ": no call site was found that keeps more, but what is alive when one begins differs by %b",
+            apart);
+    else if (little != 0)
+        WORDS_TELL(words, ": call sites keep only %b more from one to the next", little);
+    else
+        words_say(words, ": no call site keeps more from one to the next");
 }
 
 static void say_judged(struct words *words, const struct verdicts *verdicts) {

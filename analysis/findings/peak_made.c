@@ -9,25 +9,27 @@ const char *const peak_phase_name[] = {[PEAK_FORWARD] = "forward",
                                        [PEAK_BACKWARD] = "backward",
                                        [PEAK_OPTIMIZER] = "optimizer",
                                        [PEAK_OTHER] = "other",
-                                       [PEAK_BEFORE] = "before the first event"};
+                                       [PEAK_BEFORE] = "before the first event",
+                                       [PEAK_UNKNOWN] = "unknown"};
 
-/* The phase of the last allocation born at or before the peak; before the first forward none belongs to the
- * model. */
+/* The phase of the last allocation born at or before the peak. */
 static enum peak_phase phase_of(const struct verdicts *verdicts) {
     const struct timeline *timeline = verdicts->timeline;
     const struct phase_runs *runs = &verdicts->runs;
+    static const uint8_t phases[] = {[PHASE_HOST] = PEAK_OTHER,
+                                     [PHASE_FORWARD] = PEAK_FORWARD,
+                                     [PHASE_BACKWARD] = PEAK_BACKWARD,
+                                     [PHASE_OPTIMIZER] = PEAK_OPTIMIZER,
+                                     [PHASE_UNKNOWN] = PEAK_UNKNOWN};
     if (timeline->peak_moment == 0)
         return PEAK_BEFORE;
     uint32_t behind = recorded_from(runs, timeline, timeline->peak_moment + 1);
-    if (behind == 0 || runs->count == 0)
-        return PEAK_OTHER;
-    const struct phase_run *run = &runs->run[phase_runs_at(runs, behind - 1)];
-    if (run->side != SIDE_FORWARD)
-        return run->side == SIDE_BACKWARD ? PEAK_BACKWARD : PEAK_OPTIMIZER;
-    for (uint32_t k = 0; k < behind; k++)
-        if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
-            return PEAK_FORWARD;
-    return PEAK_OTHER;
+    if (!verdicts->judged.phases || behind == 0)
+        return PEAK_UNKNOWN;
+    uint8_t letter = runs->letter[runs->first_allocation + behind - 1];
+    /* C++ frames do not tell a forward from what the program does itself */
+    return runs->stacks == STACKS_NATIVE && letter == PHASE_HOST ? PEAK_UNKNOWN
+                                                                 : (enum peak_phase)phases[letter];
 }
 
 static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
@@ -71,7 +73,8 @@ uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *ver
                                          [PEAK_BACKWARD] = "in a backward",
                                          [PEAK_OPTIMIZER] = "in the optimizer's step",
                                          [PEAK_OTHER] = "outside of the model",
-                                         [PEAK_BEFORE] = "before the first event"};
+                                         [PEAK_BEFORE] = "before the first event",
+                                         [PEAK_UNKNOWN] = "in a phase that is not known"};
     struct words words = {text, capacity, 0};
     uint64_t peak = verdicts->timeline->peak_bytes;
     WORDS_TELL(&words, "The peak of %b is reached ", peak);
@@ -80,8 +83,7 @@ uint32_t peak_made_text(const struct peak_made *made, const struct verdicts *ver
         uint64_t bytes = made->part[i].bytes;
         if (i > 0 && !is_percent(bytes, peak, 1))
             break;
-        uint64_t percent = bytes > UINT64_MAX / 100 ? bytes / (peak / 100) : bytes * 100 / peak;
-        WORDS_TELL(&words, i == 0 ? ": %d % " : ", %d % ", percent);
+        WORDS_TELL(&words, i == 0 ? ": %p " : ", %p ", bytes, peak);
         words_say(&words, category_label[made->part[i].category].title);
     }
     words_say(&words, ".");

@@ -4,7 +4,7 @@
 
 #include "analysis/findings/verdicts.h"
 
-enum peak_phase { PEAK_FORWARD, PEAK_BACKWARD, PEAK_OPTIMIZER, PEAK_OTHER, PEAK_BEFORE };
+enum peak_phase { PEAK_FORWARD, PEAK_BACKWARD, PEAK_OPTIMIZER, PEAK_OTHER, PEAK_BEFORE, PEAK_UNKNOWN };
 
 struct peak_made {
     enum peak_phase phase;

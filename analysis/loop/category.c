@@ -22,7 +22,7 @@ const struct wording category_label[CATEGORY_COUNT] = {
     [CATEGORY_UNKNOWN] = {"unknown", "unknown"},
     [CATEGORY_WORKSPACE] = {"workspace", "workspaces"},
     [CATEGORY_RESULT] = {"result", "results"},
-    [CATEGORY_WEIGHT_COPY] = {"weight_copy", "autocast's copies of weights"},
+    [CATEGORY_WEIGHT_COPY] = {"weight_copy", "copies of weights"},
 };
 
 const struct wording category_reason_label[REASON_COUNT] = {
@@ -220,12 +220,11 @@ static enum category category_of_forward(struct judge *judge, uint32_t allocatio
         return loaded;
     if (runs->stacks == STACKS_NATIVE && let_go == judge->never)
         return open_as(judge, allocation, REASON_NATIVE);
-    if (next != UINT32_MAX) {
-        if (let_go <= birth_of(judge, runs->run[next].first))
-            return CATEGORY_TEMPORARY;
-        bool in_loop = allocation - runs->first_allocation >= judge->turns->loop_first;
-        return (bits & BIT_HOST) && !forward && in_loop ? CATEGORY_INPUT : CATEGORY_ACTIVATION;
-    }
+    bool in_loop = allocation - runs->first_allocation >= judge->turns->loop_first;
+    if ((bits & BIT_HOST) && !forward && in_loop)
+        return CATEGORY_INPUT;
+    if (next != UINT32_MAX)
+        return let_go <= birth_of(judge, runs->run[next].first) ? CATEGORY_TEMPORARY : CATEGORY_ACTIVATION;
     if (judge->has_backward) { /* but not again before the recording ends */
         (void)open_as(judge, allocation, REASON_CUT_OFF);
         return CATEGORY_OPEN;
@@ -247,7 +246,7 @@ static enum category category_of(struct judge *judge, uint32_t allocation, uint3
         return open_as(judge, allocation, REASON_NO_STACK);
     uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
     if (bits & (BIT_WORK | BIT_GATHER))
-        return bits & BIT_GATHER ? CATEGORY_PARAMETER : CATEGORY_WORKSPACE;
+        return bits & BIT_GATHER ? CATEGORY_WEIGHT_COPY : CATEGORY_WORKSPACE;
     if (judge->runs->run[run].side == SIDE_OPTIMIZER)
         return category_of_optimizer(judge, allocation, run);
     return judge->runs->run[run].side == SIDE_BACKWARD ? category_of_backward(judge, allocation, run)
@@ -506,6 +505,18 @@ void categories_go_on(struct judge *judge) {
     runs_judge(judge, judge->half, judge->runs->count);
 }
 
+/* If all parameters were recorded, what a backward makes in another size than theirs is no gradient of a parameter: it is
+ * the graph of a gradient that is differentiated in turn. Ranks that share parameters make gradients in parts. */
+static void strangers_rename(struct judge *judge) {
+    for (uint32_t i = 0; !judge->reduces && judge->runs->first_allocation == 0 && judge->n_weights > 0 &&
+                         i < judge->allocations->count;
+         i++)
+        if (judge->category[i] == CATEGORY_GRADIENT && judge->allocations->stack[i] != 0 &&
+            !(judge->runs->stack_bits[judge->allocations->stack[i]] & BIT_ACCUMULATE) &&
+            !is_weight_size(judge, judge->allocations->size[i]))
+            judge->category[i] = CATEGORY_ACTIVATION;
+}
+
 bool categories_settle(struct judge *judge, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
     judge->majority = arena_zeros(arena, runs->slots.count, sizeof *judge->majority);
@@ -514,6 +525,7 @@ bool categories_settle(struct judge *judge, struct arena *arena) {
     for (uint32_t r = 0; r < runs->count; r++)
         if (runs->run[r].side == SIDE_BACKWARD)
             backward_settle(judge, &runs->run[r], r, judge->majority);
+    strangers_rename(judge);
     return true;
 }
 

@@ -19,7 +19,7 @@ enum category {
     CATEGORY_UNKNOWN,         /* the profiler's own word for unknown */
     CATEGORY_WORKSPACE,       /* for cuBLAS, cuDNN, NCCL and the like */
     CATEGORY_RESULT,          /* of a model that runs without backward: outlives its turn */
-    CATEGORY_WEIGHT_COPY,     /* a weight in 16 bits, made by autocast */
+    CATEGORY_WEIGHT_COPY,     /* a weight in 16 bits, made by autocast; a weight gathered from all ranks */
     CATEGORY_COUNT
 };
 

@@ -19,7 +19,8 @@ enum {
     FILE_MODULES = 512,
     FILE_PARAMETERS = 1024,
     FILE_DATA = 2048,
-    FILE_NONE = 4096
+    FILE_NONE = 4096,
+    FILE_CONTEXT = 8192
 };
 
 static const struct text_word path_words[] = {
@@ -28,6 +29,8 @@ static const struct text_word path_words[] = {
     {"torch/autograd/graph.py", WORD_INSIDE, FILE_AUTOGRAD},
     {"torch/_functorch/", WORD_INSIDE, FILE_FUNCTORCH},
     {"torch/utils/checkpoint.py", WORD_INSIDE, FILE_CHECKPOINT},
+    {"torch/utils/_contextlib.py", WORD_INSIDE, FILE_CONTEXT},
+    {"torch/autograd/grad_mode.py", WORD_INSIDE, FILE_CONTEXT},
     {"torch/optim/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"apex/optimizers/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"bitsandbytes/optim/", WORD_INSIDE, FILE_OPTIMIZERS},
@@ -183,6 +186,7 @@ static const struct text_word native_words[] = {
     {"THPVariable_to(", WORD_INSIDE, NATIVE_HOST},
     {"THPVariable_cuda", WORD_INSIDE, NATIVE_HOST},
     {"tensor_new", WORD_INSIDE, NATIVE_HOST},
+    {"_ops::rand", WORD_INSIDE, NATIVE_HOST}, /* rand, randn, randint */
     {"dispatch_to(", WORD_INSIDE, NATIVE_HOST},
     {"getNewWorkspace", WORD_INSIDE, NATIVE_WORK},
     {"getCUDABlasLtWorkspace", WORD_INSIDE, NATIVE_WORK},
@@ -254,7 +258,8 @@ static uint32_t python_bits(uint32_t file, uint32_t name) {
                       (name & NAME_INIT ? BIT_INIT : 0) | (data ? BIT_DATA : 0) |
                       (name & NAME_ZERO_GRAD ? BIT_ZERO_GRAD : 0) | (name & NAME_CACHE ? BIT_CACHE : 0) |
                       (name & NAME_BUCKET ? BIT_WORK : 0) | (name & NAME_GATHER ? BIT_GATHER : 0) |
-                      (name & NAME_REDUCE ? BIT_REDUCE : 0) | way_bits(name));
+                      (name & NAME_REDUCE ? BIT_REDUCE : 0) | (file & FILE_CONTEXT ? BIT_NO_GRAD : 0) |
+                      (file & FILE_CHECKPOINT ? BIT_CHECKPOINT : 0) | way_bits(name));
 }
 
 static uint32_t native_bits(uint32_t name) {
@@ -346,6 +351,8 @@ static uint32_t stack_bits(uint32_t outer, uint32_t own) {
         bits = bits & ~(uint32_t)BIT_OPTIMIZER_INSIDE;
     else if ((own & BIT_OPTIMIZER) && (outer & BIT_BACKWARD))
         bits |= BIT_OPTIMIZER_INSIDE;
+    if ((own & BIT_BACKWARD) && (outer & BIT_FORWARD) && !(outer & BIT_BACKWARD))
+        bits |= BIT_BACKWARD_WITHIN;
     if (own & BIT_OPTIMIZER)
         bits = bits & ~(uint32_t)BIT_FORWARD_INSIDE;
     else if ((own & BIT_FORWARD) && (outer & BIT_OPTIMIZER))

@@ -16,19 +16,23 @@ enum frame_bit {
     BIT_PARAMETER = 256, /* makes, moves or fills a module */
     BIT_INIT = 512,      /* any __init__ */
     BIT_DATA = 1024,     /* a data loader, or a function that makes a batch */
-    BIT_HOST = 2048,     /* turns data of the host into a tensor */
+    BIT_HOST = 2048,     /* turns data of the host into a tensor, or makes one of random numbers */
     BIT_WORK = 4096,     /* a library's workspace, or room for what ranks exchange: not a tensor */
     /* for stacks only */
     BIT_OPTIMIZER_INSIDE = 8192, /* of the innermost frame of backward: a hook runs the optimizer */
     BIT_FORWARD_INSIDE = 16384,  /* of the innermost frame of an optimizer: a closure runs the model */
     /* for frames and stacks again */
-    BIT_ZERO_GRAD = 1 << 15, /* sets gradients to None */
-    BIT_CAST = 1 << 16,      /* autocast makes a copy of a weight */
-    BIT_FOREACH = 1 << 17,   /* an optimizer that handles all parameters at once */
-    BIT_SINGLE = 1 << 18,    /* one that handles them one after the other */
-    BIT_CACHE = 1 << 19,     /* a server's room for keys and values */
-    BIT_GATHER = 1 << 20,    /* gathers parameters that ranks share */
-    BIT_REDUCE = 1 << 21     /* adds gradients over ranks, each of which keeps its part */
+    BIT_ZERO_GRAD = 1 << 15,  /* sets gradients to None */
+    BIT_CAST = 1 << 16,       /* autocast makes a copy of a weight */
+    BIT_FOREACH = 1 << 17,    /* an optimizer that handles all parameters at once */
+    BIT_SINGLE = 1 << 18,     /* one that handles them one after the other */
+    BIT_CACHE = 1 << 19,      /* a server's room for keys and values */
+    BIT_GATHER = 1 << 20,     /* gathers parameters that ranks share */
+    BIT_REDUCE = 1 << 21,     /* adds gradients over ranks, each of which keeps its part */
+    BIT_NO_GRAD = 1 << 22,    /* a function decorated with no_grad, inference_mode or the like */
+    BIT_CHECKPOINT = 1 << 23, /* activation checkpointing: nothing inside of it stays */
+    /* for stacks only: a forward runs backward, so its end is no end of a step */
+    BIT_BACKWARD_WITHIN = 1 << 24
 };
 
 /* Fills the bits of every frame, `bits[frames.count]`. Each text is looked at once, however many frames have it.

@@ -10,6 +10,8 @@ enum {
 };
 
 static uint8_t letter_of_bits(uint32_t bits) {
+    if (bits & BIT_BACKWARD_WITHIN)
+        return PHASE_FORWARD;
     if (bits & BIT_BACKWARD)
         return bits & BIT_OPTIMIZER_INSIDE ? PHASE_OPTIMIZER : PHASE_BACKWARD;
     if (bits & BIT_OPTIMIZER)

@@ -208,7 +208,24 @@ bool begins_move(const struct phase_runs *runs, const struct timeline *timeline,
     return true;
 }
 
-/* A short rest without a forward belongs to the last turn; a longer rest is an open turn. False: no memory. */
+/* Did what follows the last turn, from allocation `last` on, run no backward, and is nearly all gone that its forward
+ * made? It is an evaluation, and no step that the recording cuts off. */
+static bool rest_is_over(const struct phase_runs *runs, const struct timeline *timeline, uint32_t last) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint64_t made = 0, left = 0;
+    for (uint32_t i = runs->first_allocation + last; i < allocations->count; i++) {
+        if (side_of_letter(runs->letter[i]) == SIDE_BACKWARD)
+            return false;
+        made += runs->letter[i] == PHASE_FORWARD ? allocations->size[i] : 0;
+        left += runs->letter[i] == PHASE_FORWARD && allocations->request[i] >= timeline->n_moments
+                    ? allocations->size[i]
+                    : 0;
+    }
+    return timeline->device->n_ooms == 0 && left <= made / 10;
+}
+
+/* A short rest without a forward belongs to the last turn, as does an evaluation; another rest is an open turn. False:
+ * no memory. */
 static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                           struct turn_ends *ends, enum turns_source source, struct arena *arena) {
     uint32_t n = ends->count;
@@ -223,8 +240,9 @@ static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, co
     for (uint32_t i = 0; i < n; i++)
         begin[i + 1] = ends->end[i];
     turns->source = source;
-    turns->closed = rest == 0 || ((uint64_t)rest * 10 < mean && !has_forward_from(runs, last));
-    if (turns->closed && rest > 0 && !begins_move(runs, timeline, begin, n, last, arena))
+    bool evaluated = has_forward_from(runs, last) && rest_is_over(runs, timeline, last);
+    turns->closed = rest == 0 || evaluated || ((uint64_t)rest * 10 < mean && !has_forward_from(runs, last));
+    if (!evaluated && turns->closed && rest > 0 && !begins_move(runs, timeline, begin, n, last, arena))
         return false;
     return turns_settle(turns, runs, timeline, begin, turns->closed ? n : n + 1, runs->n_allocations, arena);
 }

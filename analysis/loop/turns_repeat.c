@@ -373,6 +373,23 @@ static bool rest_is_other(const struct sequence *sequence, uint32_t begin) {
     return (uint64_t)n_new * 2 > n - begin;
 }
 
+/* Is most of what each turn makes gone when it ends? Otherwise what repeats outside of every forward may be the layers of a
+ * model that is written as functions, whose results wait for a backward. */
+static bool turns_return(const struct sequence *sequence, const uint32_t *begin, uint32_t count,
+                         uint32_t end) {
+    const struct allocations *allocations = &sequence->timeline->device->allocations;
+    uint32_t first = sequence->runs->first_allocation;
+    uint64_t made = 0, kept = 0;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        for (uint32_t k = begin[i], to = begin[i + 1]; k < to && to < end; k++) {
+            made += allocations->size[first + k];
+            kept += allocations->request[first + k] > allocations->birth[first + to]
+                        ? allocations->size[first + k]
+                        : 0;
+        }
+    return kept <= made / 4;
+}
+
 static bool turns_of_anchor(struct turns *turns, const struct sequence *sequence, const struct anchor *anchor,
                             struct arena *arena) {
     const struct timeline *timeline = sequence->timeline;
@@ -398,7 +415,8 @@ static bool turns_of_anchor(struct turns *turns, const struct sequence *sequence
         if (!begins_move(runs, timeline, begin, count, rest, arena))
             return false;
     }
-    if (count < 2 || (behind && timeline->peak_moment >= birth[end]))
+    if (count < 2 || (behind && timeline->peak_moment >= birth[end]) ||
+        (!sequence->has_forward && !turns_return(sequence, begin, count, end)))
         return true;
     turns->source = TURNS_REPETITION;
     return turns_settle(turns, runs, timeline, begin, count, end, arena);
@@ -415,7 +433,9 @@ bool turns_repeat(struct turns *turns, const struct phase_runs *runs, const stru
     if (runs->stacks == STACKS_NONE || runs->n_allocations < REPEAT_LEAST ||
         (uint64_t)n_forward * 2 < runs->n_allocations)
         return true;
-    bool done = sequence_build(&sequence, arena) && anchor_find(&sequence, &anchor, arena);
+    bool done = sequence_build(&sequence, arena);
+    if (done)
+        done = anchor_find(&sequence, &anchor, arena);
     if (done && anchor.turns != 0)
         done = turns_of_anchor(turns, &sequence, &anchor, arena);
     ARENA_DROP(arena, sequence.at, sequence.start, sequence.key);

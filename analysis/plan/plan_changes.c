@@ -33,8 +33,8 @@ static bool backward_may_follow(const struct plan *plan) {
 }
 
 static bool finding_counts(const struct plan *plan, const struct finding *finding) {
-    static const uint8_t kinds[] = {FINDING_LEAK,           FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
-                                    FINDING_KEPT_PER_LAYER, FINDING_UNUSED_GRAPH,   FINDING_AUTOCAST_COPIES};
+    static const uint8_t kinds[] = {FINDING_LEAK, FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
+                                    FINDING_UNUSED_GRAPH, FINDING_AUTOCAST_COPIES};
     if (finding->kind == FINDING_UNUSED_GRAPH && backward_may_follow(plan))
         return false;
     for (uint32_t i = 0; i < sizeof kinds; i++)

@@ -152,8 +152,7 @@ static bool finding_is_judged(const struct verdicts *verdicts, enum finding_kind
     case FINDING_LEAK:
     case FINDING_GROWING_BUFFER: return verdicts->judged.growth == GROWTH_JUDGED;
     case FINDING_HELD_OVER:
-    case FINDING_GRADIENTS_KEPT:
-    case FINDING_KEPT_PER_LAYER: return verdicts->findings.looked[kind] != 0;
+    case FINDING_GRADIENTS_KEPT: return verdicts->findings.looked[kind] != 0;
     default: return true;
     }
 }

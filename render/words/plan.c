@@ -50,7 +50,6 @@ static const char *finding_words(uint8_t kind) {
     case FINDING_LEAK: return "let go of what each turn keeps";
     case FINDING_GRADIENTS_KEPT: return "set gradients to None before the next forward";
     case FINDING_HELD_OVER: return "drop the last turn's result before the next is made";
-    case FINDING_KEPT_PER_LAYER: return "let go of what each layer keeps";
     case FINDING_UNUSED_GRAPH: return "run what is not trained under torch.no_grad()";
     case FINDING_AUTOCAST_COPIES: return "keep no 16-bit copies of weights";
     default: return "let go of it earlier";

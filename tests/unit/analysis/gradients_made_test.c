@@ -11,7 +11,8 @@ enum { OLDS_MOST = 6 /* with the parameter */, TURN = 12, N = OLDS_MOST + 2 * TU
 static bool made_is(uint32_t n_olds, uint32_t old_death, bool blamed, uint8_t first, uint64_t wanted_first,
                     uint64_t wanted_second) {
     struct recording *recording = recording_open();
-    uint8_t category[N] = {CATEGORY_PARAMETER}, letter[N] = {0}, is_blamed[4] = {0};
+    uint8_t category[N] = {CATEGORY_PARAMETER}, letter[N] = {0};
+    uint64_t told[1] = {0};
     uint32_t site = recording_site(recording, "/u/train.py", "step", 1), moment[] = {3, 15};
     uint64_t made[2];
     struct turn turn[] = {{.first = 0, .end = TURN}, {.first = TURN, .end = 2 * TURN}};
@@ -30,12 +31,13 @@ static bool made_is(uint32_t n_olds, uint32_t old_death, bool blamed, uint8_t fi
         category[i] = k == 1 ? first : k == 2 ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
         letter[i] = k == 0 ? PHASE_FORWARD : PHASE_BACKWARD;
     }
-    is_blamed[recording->trace.stacks.frame[site]] = blamed;
+    for (uint32_t i = 0; blamed && i < 1 + n_olds + 2 * TURN; i++)
+        bits_add(told, i);
     struct finder finder = {.verdicts = &verdicts,
                             .timeline = recording_settle(recording, 40),
                             .allocations = &recording->device.allocations,
                             .arena = &recording->arena,
-                            .blamed = is_blamed};
+                            .lives.told = told};
     assert_true(gradients_made(&finder, moment, made));
     assert_int_equal(made[0], wanted_first);
     assert_int_equal(made[1], wanted_second);

@@ -132,7 +132,7 @@ static struct loop loop_serving(void) {
     struct loop loop = loop_open();
     uint32_t names[4];
     for (uint32_t i = 0; i < 4; i++)
-        names[i] = recording_site(loop.recording, "/u/serve.py", "answer", 1 + i);
+        names[i] = recording_site(loop.recording, "/u/serve.py", "forward", 1 + i);
     for (uint32_t turn = 0; turn < 8; turn++)
         for (uint32_t i = 0; i < 4; i++)
             recording_allocation(loop.recording, 1 + turn * TURN + i, 1 + turn * TURN + 10, 100 + i,
