@@ -59,10 +59,13 @@ bool plan_in_use(struct planner *planner, const struct plan_case *what, struct p
 bool plan_solve(struct planner *planner, const struct plan_case *what, struct plan_figures *figures,
                 enum plan_ask ask);
 
-/* The budget of a set: one granule less with checkpointing. */
+/* The budget of a set: one granule less with checkpointing, and where a step continues the recording, because the
+ * order of what follows is not its own. */
 static inline uint64_t budget_of(const struct planner *planner, bool checkpointed) {
     uint64_t budget = planner->plan->budget_bytes;
-    return !checkpointed ? budget : budget > CHECKPOINT_SLACK_BYTES ? budget - CHECKPOINT_SLACK_BYTES : 0;
+    return !checkpointed && planner->plan->scope != PLAN_OF_STEP ? budget
+           : budget > CHECKPOINT_SLACK_BYTES                     ? budget - CHECKPOINT_SLACK_BYTES
+                                                                 : 0;
 }
 
 static inline bool plan_is_served(uint8_t fits) {

@@ -179,7 +179,8 @@ const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
             text[used++] = '\\';
         used += utf8_put(code, text + used);
         if (sheet->markdown && begins_link(bytes, at))
-            used += utf8_put(0x200b, text + used); /* a zero width space: nothing is linked, nobody notified */
+            used +=
+                utf8_put(0x200b, text + used); /* a zero width space: nothing is linked, nobody notified */
     }
     text[used] = '\0';
     return text;
