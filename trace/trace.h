@@ -228,7 +228,8 @@ enum note_setting {
     SETTING_UNTOLD,
     SETTING_EXPANDABLE,
     SETTING_MAX_SPLIT,
-    SETTING_IS_ON /* expandable_segments:True is set already */
+    SETTING_IS_ON,   /* expandable_segments:True is set already */
+    SETTING_NOT_HERE /* Windows has no such segments */
 };
 
 struct note {

@@ -106,7 +106,7 @@ void log_oom_facts_of(struct log_oom_facts *facts, const struct device_trace *de
     }
     facts->key = (enum note_setting)facts->number[NOTE_SETTING];
     facts->cause = cause_of(facts);
-    bool helps = facts->cause == LOG_OOM_NOT_CONTIGUOUS && facts->key != SETTING_IS_ON;
+    bool helps = facts->cause == LOG_OOM_NOT_CONTIGUOUS && facts->key < SETTING_IS_ON;
     facts->setting = helps ? facts->setting : 0;
 }
 

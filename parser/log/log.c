@@ -398,6 +398,7 @@ static bool line_read(struct reader *reader, struct text line, bool *taken) {
     uint32_t gap = TRACEBACK_GAP * (reader->n_streams < 64 ? reader->n_streams : 64);
     if (!log_traceback_line(&stream->traceback, &reader->interner, line, reader->line, gap, taken))
         return fail_memory(reader);
+    reader->rows.windows |= stream->traceback.windows;
     if (stream->traceback.count + stream->traceback.n_open + stream->traceback.innermost_first != 0)
         reader->trace_until = reader->line + gap;
     if (!log_has(line, "see_memory_usage]"))

@@ -47,6 +47,7 @@ struct log_rows {
     uint64_t *value;
     uint32_t count, capacity, n_values, value_capacity;
     bool expandable; /* a line says that expandable_segments:True is set */
+    bool windows;    /* a traceback's path is one of Windows */
 };
 
 struct interner;

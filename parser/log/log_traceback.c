@@ -28,6 +28,7 @@ static bool frame_add(struct log_traceback *traceback, struct interner *interner
         return false;
     if (traceback->count == TRACEBACK_FRAMES)
         frame_drop(traceback);
+    traceback->windows |= file.nbytes > 2 && file.at[1] == ':' && file.at[2] == '\\';
     traceback->own[traceback->count] = file_is_own(file);
     traceback->frame[traceback->count++] = id;
     return true;
