@@ -410,11 +410,9 @@ static bool line_read(struct reader *reader, struct text line, bool *taken) {
 /* Have the words of a line a meaning where it stands? */
 static bool is_of_interest(struct reader *reader, struct text line) {
     struct log_state *state = &reader->state;
-    bool any = log_words_find(state->words, line, &state->hits), sure = false;
+    bool any = log_forms_find(state->words, line, &state->hits), sure = false;
     for (unsigned i = 0; any && i < sizeof state->hits.bits / sizeof *state->hits.bits; i++)
         sure |= (state->hits.bits[i] & ~reader->inside.bits[i]) != 0;
-    if (!any)
-        memset(&state->hits, 0, sizeof state->hits);
     return sure || (any && reader->line < reader->trace_until) || reader->line < state->open_until ||
            (state->n_columns != 0 && memchr(line.at, ',', line.nbytes) != NULL);
 }
@@ -446,7 +444,7 @@ static bool messages_read(struct reader *reader, struct text line, bool *any) {
         end = message_end(line);
         struct text message = {line.at, end != LOG_NONE ? end : line.nbytes};
         bool whole = message.nbytes == line.nbytes;
-        if (whole || log_words_find(reader->state.words, message, &reader->state.hits))
+        if (whole || log_forms_find(reader->state.words, message, &reader->state.hits))
             done = line_read(reader, message, &taken);
         *any |= taken;
         end = message.nbytes + (!whole && line.at[message.nbytes] == '\n');

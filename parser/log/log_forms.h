@@ -125,7 +125,10 @@ enum log_seen {
     LOG_PART     /* the beginning or the middle of a message */
 };
 
-/* The first form of a kind that the line's words allow; LOG_NONE: none. `from` is the form to begin with. O(forms). */
+/* Finds the forms whose words the line has, and lists them. False: the line has no word of any. O(line). */
+bool log_forms_find(const struct log_words *words, struct text line, struct log_hits *hits);
+
+/* The first form of a kind in that list, from form `from` on; LOG_NONE: none. O(forms in the list). */
 uint32_t log_form_of(const struct log_hits *hits, enum log_kind kind, uint32_t from);
 
 /* ---- log_levels.c: levels, budgets, tables of tools. O(line) each ---- */

@@ -450,12 +450,22 @@ const char *const log_backends[][2] = {{"CUDA out of memory", "CUDA"},
                                        {"uda", "CUDA"},
                                        {NULL, NULL}};
 
+bool log_forms_find(const struct log_words *words, struct text line, struct log_hits *hits) {
+    hits->n_forms = 0;
+    if (!log_words_find(words, line, hits))
+        return false;
+    for (uint32_t word = 0; word < 2 * log_n_forms; word += 64)
+        for (uint64_t left = hits->bits[word / 64] & UINT64_C(0x5555555555555555); left != 0; left &= left - 1) {
+            uint32_t form = (word + (uint32_t)__builtin_ctzll(left)) / 2;
+            if (log_forms[form].needs[1] == NULL || log_hit(hits, log_word_of(form, 1)))
+                hits->form[hits->n_forms++] = (uint16_t)form;
+        }
+    return true;
+}
+
 uint32_t log_form_of(const struct log_hits *hits, enum log_kind kind, uint32_t from) {
-    for (uint32_t i = from; i < log_n_forms; i++) {
-        const struct log_form *form = &log_forms[i];
-        if (form->kind == kind && log_hit(hits, log_word_of(i, 0)) &&
-            (form->needs[1] == NULL || log_hit(hits, log_word_of(i, 1))))
-            return i;
-    }
+    for (uint32_t i = 0; i < hits->n_forms; i++)
+        if (hits->form[i] >= from && log_forms[hits->form[i]].kind == kind)
+            return hits->form[i];
     return LOG_NONE;
 }

@@ -110,7 +110,7 @@ bool log_words_find(const struct log_words *words, struct text line, struct log_
         if (__builtin_expect(first[state] == 0, 1))
             continue;
         if (!any)
-            memset(hits, 0, sizeof *hits);
+            memset(hits->bits, 0, sizeof hits->bits);
         any = true;
         for (uint32_t at = first[state]; at != 0; at = words->output[at - 1].other) {
             uint32_t word = words->output[at - 1].word;

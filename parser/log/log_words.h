@@ -9,6 +9,8 @@
 enum { LOG_WORDS_MOST = 512 };
 struct log_hits {
     uint64_t bits[LOG_WORDS_MOST / 64];
+    uint16_t form[LOG_WORDS_MOST / 2]; /* the forms whose words are all there, rising (log_forms_find) */
+    uint32_t n_forms;
 };
 
 static inline bool log_hit(const struct log_hits *hits, uint32_t word) {
