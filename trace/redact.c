@@ -485,6 +485,7 @@ static void contexts_redact(struct redaction *redaction) {
 static void notes_redact(struct redaction *redaction, struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_notes; i++) {
         struct note *note = &device->notes[i];
+        note->text = note->what == NOTE_HOST_MOST ? 0 : note->text; /* a command line */
         redact(redaction,
                note->what == NOTE_LABEL    ? WAY_ANNOTATION
                : note->what == NOTE_KILLED ? WAY_KILLED

@@ -133,15 +133,16 @@ static bool text_note_add(struct builder *builder, enum note_what what, uint32_t
 }
 
 static bool notes_add(struct builder *builder) {
-    bool done = note_add(builder, NOTE_LINE, 0, builder->entry->line) &&
-                text_note_add(builder, NOTE_LABEL, builder->entry->label, 0) &&
-                text_note_add(builder, NOTE_BACKEND, builder->entry->backend, 0) &&
-                text_note_add(builder, NOTE_SETTING, builder->entry->setting,
-                              builder->setting != SETTING_UNTOLD ? builder->setting : builder->value[NOTE_SETTING]) &&
-                text_note_add(builder, NOTE_KILLED, builder->entry->killed, 0) &&
-                text_note_add(builder, NOTE_HOST_MOST, builder->entry->most, builder->value[NOTE_HOST_MOST]) &&
-                (!builder->entry->retried || note_add(builder, NOTE_RETRIED, 0, 1)) &&
-                (!builder->entry->possible || note_add(builder, NOTE_POSSIBLE, 0, 1));
+    bool done =
+        note_add(builder, NOTE_LINE, 0, builder->entry->line) &&
+        text_note_add(builder, NOTE_LABEL, builder->entry->label, 0) &&
+        text_note_add(builder, NOTE_BACKEND, builder->entry->backend, 0) &&
+        text_note_add(builder, NOTE_SETTING, builder->entry->setting,
+                      builder->setting != SETTING_UNTOLD ? builder->setting : builder->value[NOTE_SETTING]) &&
+        text_note_add(builder, NOTE_KILLED, builder->entry->killed, 0) &&
+        text_note_add(builder, NOTE_HOST_MOST, builder->entry->most, builder->value[NOTE_HOST_MOST]) &&
+        (!builder->entry->retried || note_add(builder, NOTE_RETRIED, 0, 1)) &&
+        (!builder->entry->possible || note_add(builder, NOTE_POSSIBLE, 0, 1));
     for (unsigned what = 0; what < NOTE_KINDS && done; what++)
         done = !knows(builder, (enum note_what)what) || what == NOTE_SETTING || what == NOTE_HOST_MOST ||
                note_add(builder, (enum note_what)what, 0, builder->value[what]);
@@ -251,11 +252,12 @@ static bool device_finish(struct builder *builder, bool has_reserved, struct dev
 static bool device_build(struct interner *interner, const struct log_rows *rows, const struct sort_row *order,
                          uint32_t n, int32_t ordinal, struct device_trace *device) {
     uint32_t quantity = quantity_of(rows, order, n), shown = quantity % N_QUANTITIES;
-    struct builder builder = {
-        .interner = interner,
-        .setting = rows->expandable ? SETTING_IS_ON : rows->windows ? SETTING_NOT_HERE : SETTING_UNTOLD,
-        .shown = quantities[shown].what,
-        .plans = quantity == N_QUANTITIES};
+    struct builder builder = {.interner = interner,
+                              .setting = rows->expandable ? SETTING_IS_ON
+                                         : rows->windows  ? SETTING_NOT_HERE
+                                                          : SETTING_UNTOLD,
+                              .shown = quantities[shown].what,
+                              .plans = quantity == N_QUANTITIES};
     bool has_reserved = false, done = recorder_init(&builder.recorder, interner, ordinal) &&
                                       stack_make(&builder, quantities[shown].name);
     for (uint32_t i = 0; i < n && done; i++) {

@@ -455,7 +455,8 @@ bool log_forms_find(const struct log_words *words, struct text line, struct log_
     if (!log_words_find(words, line, hits))
         return false;
     for (uint32_t word = 0; word < 2 * log_n_forms; word += 64)
-        for (uint64_t left = hits->bits[word / 64] & UINT64_C(0x5555555555555555); left != 0; left &= left - 1) {
+        for (uint64_t left = hits->bits[word / 64] & UINT64_C(0x5555555555555555); left != 0;
+             left &= left - 1) {
             uint32_t form = (word + (uint32_t)__builtin_ctzll(left)) / 2;
             if (log_forms[form].needs[1] == NULL || log_hit(hits, log_word_of(form, 1)))
                 hits->form[hits->n_forms++] = (uint16_t)form;

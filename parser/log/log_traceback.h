@@ -25,13 +25,13 @@ struct log_traceback {
     bool own[TRACEBACK_FRAMES];       /* not of an installed package, nor of Python's library */
     uint32_t count;
     uint32_t first_line, last_line; /* of its frames, in the file */
-    bool innermost_first; /* VS Code prints it so, below the error */
-    uint32_t n_open;     /* open tracebacks; several: processes print at once */
-    uint32_t shared;     /* the stack of the tracebacks that are still open */
-    uint32_t n_shared;   /* their number */
-    bool windows;        /* a frame's path is one of Windows */
-    bool ends_own;       /* the last traceback ended at a line of the user's own code */
-    bool waits_for_line; /* the last frame has no line yet: IPython 7 prints it below */
+    bool innermost_first;           /* VS Code prints it so, below the error */
+    uint32_t n_open;                /* open tracebacks; several: processes print at once */
+    uint32_t shared;                /* the stack of the tracebacks that are still open */
+    uint32_t n_shared;              /* their number */
+    bool windows;                   /* a frame's path is one of Windows */
+    bool ends_own;                  /* the last traceback ended at a line of the user's own code */
+    bool waits_for_line;            /* the last frame has no line yet: IPython 7 prints it below */
     bool chained; /* "During handling of the above exception" came: the next error may repeat the last */
 };
 
