@@ -85,8 +85,9 @@ uint32_t finding_code(const struct verdicts *verdicts, const struct finding *fin
         tell(&telling, "buffer = torch.empty(final_size, device=\"cuda\")  # once, before the loop");
         break;
     case FINDING_HELD_OVER:
-        tell(&telling, finding->held.graph ? "loss.backward()  # without retain_graph=True; or h = h.detach() at %S"
-                                           : "del output  # before the next forward: what %S made");
+        tell(&telling, finding->held.graph
+                           ? "loss.backward()  # without retain_graph=True; or h = h.detach() at %S"
+                           : "del output  # before the next forward: what %S made");
         break;
     case FINDING_GRADIENTS_KEPT:
         tell(&telling, "optimizer.step()\noptimizer.zero_grad(set_to_none=True)");

@@ -89,6 +89,12 @@ static bool take_bool(struct allocator_settings *settings, struct conf *conf) {
     return settings->expandable || text_is(word, "False");
 }
 
+static bool take_throws(struct allocator_settings *settings, struct conf *conf) {
+    struct text word = conf_next(conf);
+    settings->throws = text_is(word, "True");
+    return settings->throws || text_is(word, "False");
+}
+
 static bool take_mib(struct conf *conf, uint64_t least, uint64_t *nbytes) {
     uint64_t mib;
     if (!word_number(conf_next(conf), &mib) || mib < least)
@@ -171,6 +177,7 @@ static const struct {
     {"max_split_size_mb", take_split},
     {"per_process_memory_fraction", take_fraction},
     {"roundup_power2_divisions", take_roundup},
+    {"throw_on_cudamalloc_oom", take_throws},
 };
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
@@ -180,7 +187,6 @@ static bool key_is_idle(struct text key) {
                                        "release_lock_on_cudamalloc",
                                        "release_lock_on_hipmalloc",
                                        "graph_capture_record_stream_reuse",
-                                       "throw_on_cudamalloc_oom",
                                        "expandable_segments_reserve",
                                        "expandable_segments_reserve_by_class"};
     if (key.nbytes > 7 && text_begins(key, "pinned_"))
@@ -426,7 +432,7 @@ bool allocator_settings_equal(const struct allocator_settings *a, const struct a
     return a->expandable == b->expandable && a->expandable_private == b->expandable_private &&
            a->aligned == b->aligned && a->max_split_bytes == b->max_split_bytes &&
            a->large_segment_bytes == b->large_segment_bytes && a->non_split_bytes == b->non_split_bytes &&
-           a->collect_ppm == b->collect_ppm && a->fraction_ppm == b->fraction_ppm;
+           a->collect_ppm == b->collect_ppm && a->fraction_ppm == b->fraction_ppm && a->throws == b->throws;
 }
 
 /* ---- as text ---- */
@@ -485,5 +491,9 @@ void allocator_settings_print(const struct allocator_settings *settings, char te
     if (settings->fraction_ppm != 0)
         print_ppm(&words, "per_process_memory_fraction", settings->fraction_ppm);
     print_roundup(&words, settings->roundup);
+    if (settings->throws) {
+        print_key(&words, "throw_on_cudamalloc_oom");
+        words_say(&words, "True");
+    }
     (void)words_end(&words);
 }

@@ -378,6 +378,26 @@ static void test_a_retry_completes_what_waits(void **state) {
     machine_close(&machine);
 }
 
+/* Beyond the share of the process a request gives the cache back and fails after that, or at once where PyTorch is told
+ * to throw. */
+static void test_no_retry_where_it_throws(void **state) {
+    (void)state;
+    static const char *const texts[] = {"per_process_memory_fraction:0.5",
+                                        "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True",
+                                        "throw_on_cudamalloc_oom:True"};
+    for (unsigned i = 0; i < 3; i++) {
+        struct machine machine;
+        struct allocator *a = machine_open(&machine, texts[i]);
+        a->device_bytes = 200 * MIB;
+        a->budget_bytes = i == 2 ? 100 * MIB : ALLOCATOR_UNLIMITED;
+        allocator_free(a, ask(a, 60 * MIB));
+        bool served = ask(a, 80 * MIB) != 0;
+        assert_int_equal(served, i != 1);
+        assert_int_equal(a->n_retries, i != 1);
+        machine_close(&machine);
+    }
+}
+
 static void test_pages_are_given_back_whole(void **state) {
     (void)state;
     struct machine machine;
@@ -530,6 +550,7 @@ int main(void) {
         cmocka_unit_test(test_max_split_with_expandable),
         cmocka_unit_test(test_collecting_passes_expandable),
         cmocka_unit_test(test_a_retry_completes_what_waits),
+        cmocka_unit_test(test_no_retry_where_it_throws),
         cmocka_unit_test(test_pages_are_given_back_whole),
         cmocka_unit_test(test_pools_and_streams_share_nothing),
         cmocka_unit_test(test_exact_releases),
