@@ -212,9 +212,7 @@ class Readme(unittest.TestCase):
     """The README shows what the program prints today."""
 
     def test_the_excerpt(self):
-        readme = (HERE.parent / "README.md").read_text("utf-8")
-        screen = (GOLDEN / "oom.txt").read_text("utf-8")
-        self.assertIn("".join(f"    {line}\n" if line else "\n" for line in screen.splitlines()), readme)
+        self.assertIn((GOLDEN / "oom.txt").read_text("utf-8"), (HERE.parent / "README.md").read_text("utf-8"))
 
     def test_the_picture(self):
         (line,) = [line for line in (HERE.parent / "scripts" / "pictures").read_text().split("\n") if "samples/oom" in line]
