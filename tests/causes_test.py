@@ -34,7 +34,7 @@ LOUD = ("high", "medium")
 SHAPES = (dict(layers=2, width=512), dict(layers=12, width=768), dict(layers=24, width=640), dict(layers=3, width=2048),
           dict(layers=48, width=512, rows=8))
 # Findings that are true with and without the fault: a first step that makes the state, a forward without no_grad.
-PRICES = {"held in turns": ("unused_graph",), "full buffer": ("optimizer_temporaries",),
+PRICES = {"full buffer": ("optimizer_temporaries",),
           "old form": ("next_step_peak",)}
 
 
@@ -288,6 +288,8 @@ class Cut:
                 role = min(labels[each.device, each.birth])
                 truth["other" if at and role == "workspace" else role] += each.size
         said = {each["category"]: each.get("older_bytes" if at else "bytes", 0) for each in device["categories_at_peak"]}
+        if script == "sharded":  # what is gathered from all ranks is a copy; the ledger calls it by its purpose
+            said["parameter"] = said.get("parameter", 0) + said.pop("weight_copy", 0)
         nbytes = sum(truth.values())
         right = sum(min(said.get(category, 0), size) for category, size in truth.items())
         wrong = sum(max(0, size - truth[category]) for category, size in said.items() if category != "other")

@@ -242,18 +242,6 @@ class Fault:
 # ---- the programs ----
 
 
-def leak_without_turns(program):
-    """A loop of requests, no two of them alike; its host code keeps an answer of each."""
-    kept, world = [], program.world
-    for number in range(12):
-        for _ in range(program.world.dice.choice((1, 2, 3))):
-            program.drop(program.infer(False, layers=1 + program.world.dice.below(program.shape.layers)))
-        with world.phase("other"):
-            kept.append(world.malloc(2 * MIB, program.stack("collect", "to")))
-            if not program.faulty:
-                program.drop([kept.pop()], "collect")
-
-
 def leak_of_several_loaders(program):
     """A model that six lines load, and then a loop that uses it in every turn."""
     world = program.world
@@ -278,19 +266,6 @@ def keep_in_turns(program, turns):
             kept = program.world.malloc(2 * MIB, program.stack("collect", "to"))
             if not program.faulty:
                 program.drop([kept], "collect")
-
-
-def held_in_turns(program):
-    """out = model(x) in a loop of three turns, with its graph."""
-    before = []
-    for number in range(3):
-        if not program.faulty:
-            program.drop(before)
-            before = []
-        out = program.infer(True)
-        program.drop(before)
-        before = out
-    program.drop(before)
 
 
 def temporaries(program):
@@ -347,10 +322,8 @@ def holes(program):
 
 
 FAULTS = {
-    "leak without turns": Fault(leak_without_turns, "leak", "collect"),
     "leak, several loaders": Fault(leak_of_several_loaders, "leak", "collect"),
     "leak behind a first call": Fault(leak_behind_a_first_call, "leak", "collect"),
-    "held in turns": Fault(held_in_turns, "held_over", severities=("high", "medium", "low")),
     "foreach": Fault(temporaries, "optimizer_temporaries", way="foreach", fields=(("implementation", "foreach"),)),
     "own optimizer": Fault(temporaries, "optimizer_temporaries", "own", way="own", fields=(("implementation", "own"),)),
     "graph, freed": Fault(graph_is_freed, "unused_graph", rows=8),

@@ -404,9 +404,10 @@ void phase_peaks_find(struct phase_peak peaks[PHASE_PEAKS], const struct spans *
     }
 }
 
+/* The row of a site of another moment; n_sites: these moments do not have it. */
 static uint32_t row_of_site(const struct comparison *comparison, const struct compare_site *site) {
     uint32_t row = 0;
-    while (row + 1 < comparison->n_sites &&
+    while (row < comparison->n_sites &&
            (comparison->site[row].a.site != site->a.site || comparison->site[row].b.site != site->b.site))
         row++;
     return row;
@@ -453,7 +454,14 @@ bool causes_add_phase(struct causes *causes, const struct comparison *comparison
         cause->inside = (uint8_t)cause->kind;
         cause->kind = CAUSE_ELSEWHERE;
     }
-    cause->row = row_of_site(comparison, &there.site[cause->row]);
+    uint32_t row =
+        there.n_sites == 0 ? comparison->n_sites : row_of_site(comparison, &there.site[cause->row]);
+    if (row == comparison->n_sites) /* no line of these moments is to blame: the phase alone is told */
+        *cause = (struct cause){.kind = CAUSE_ELSEWHERE,
+                                .from = peaks[phase].a_bytes,
+                                .to = peaks[phase].b_bytes,
+                                .inside = CAUSE_ELSEWHERE};
+    cause->row = row == comparison->n_sites ? 0 : row;
     cause->bytes = compare_delta(peaks[phase].a_bytes, peaks[phase].b_bytes);
     cause->phase = (uint8_t)(SPAN_FORWARD + phase);
     causes->cause = cause;

@@ -25,9 +25,10 @@ enum cause_kind {
 
 struct cause {
     enum cause_kind kind;
-    int64_t bytes;    /* b - a, over all its sites */
-    uint32_t row;     /* its site in the comparison, or the one with the largest difference */
-    uint32_t n_sites; /* 1, or more for causes that many sites share */
+    int64_t bytes; /* b - a, over all its sites */
+    uint32_t row;  /* its site in the comparison, or the one with the largest difference */
+    uint32_t
+        n_sites; /* 1, or more for causes that many sites share; 0: no site of these moments (ELSEWHERE) */
     uint64_t from,
         /* SIZE: bytes of one allocation; OFTEN: allocations per step, or in the run; OLDER: allocations; KEPT:
          * events that an allocation lives (geometric mean) */

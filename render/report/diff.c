@@ -154,7 +154,9 @@ static void add_causes(struct json_writer *json, const struct diff *diff) {
         json_text(json, "title", text);
         diff_cause_sentence(diff, cause, text, sizeof text);
         json_text(json, "sentence", text);
-        diff_site_text(diff, &diff->comparison.site[cause->row], text, sizeof text);
+        text[0] = '\0';
+        if (cause->n_sites != 0)
+            diff_site_text(diff, &diff->comparison.site[cause->row], text, sizeof text);
         json_text(json, "site", text);
         json_i64(json, "bytes", cause->bytes);
         json_text(json, "kind", kinds[cause->kind]);

@@ -36,7 +36,7 @@ static void new_text(const struct site_profile *profile, const char *verb, char 
 
 /* Writes where a cause that several sites share is found: "in 12 call sites, most of it at x". */
 static void where_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
-    if (cause->n_sites == 1)
+    if (cause->n_sites <= 1)
         snprintf(text, capacity, "%s", site);
     else
         snprintf(text, capacity, "%s and %s other call site%s", site, format_count(cause->n_sites - 1).text,
@@ -152,9 +152,10 @@ static void elsewhere_text(const struct diff *diff, const struct cause *cause, c
     default: size_text(cause, where, how, sizeof how); break;
     }
     snprintf(text, capacity,
-             "in %s B reaches %s at most and A %s, which the compared moments do not show: %s",
+             "in %s B reaches %s at most and A %s, which the compared moments do not show%s%s",
              cause->phase == SPAN_OPTIMIZER ? "the optimizer's step" : span_kind_name[cause->phase],
-             format_bytes(peak->b_bytes).text, format_bytes(peak->a_bytes).text, how);
+             format_bytes(peak->b_bytes).text, format_bytes(peak->a_bytes).text,
+             cause->n_sites == 0 ? "" : ": ", cause->n_sites == 0 ? "" : how);
 }
 
 /* Writes "event 181". */

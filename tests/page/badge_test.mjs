@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 
 import { report, samples, skip, until, withPage, writePage } from "./browser.mjs";
 
-const TITLES = { leak: "Leak", gradients_kept: "Gradients not cleared", held_over: "Kept too long", fragmentation: "Fragmentation", kept_per_layer: "Kept per layer" };
+const TITLES = { leak: "Leak", gradients_kept: "Gradients not cleared", held_over: "Kept too long", fragmentation: "Fragmentation" };
 
 describe("the badge of findings", { skip }, () => {
     for (const name of ["oom", "leak_two_per_layer", "leak_zero_grad", "train", "one_event"])

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, plotBox, replay, report, samples, settle, shownTexts, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { corpus, plotBox, replay, report, samples, settle, shownTexts, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -130,35 +130,6 @@ describe("cards", { skip }, () => {
                 const card = await page.locator(".card").first().boundingBox();
                 assert.ok(table && card && table.x + table.width <= card.x + card.width, `${width}: ${table?.width} in ${card?.width}`);
             }, { viewport: { width, height: 900 } });
-    });
-
-    test("reserved but unused memory as one bar, with the map of its moment", async (t) => {
-        const file = corpus("octree_unet.pickle");
-        if (!file) return t.skip("STRATA_CORPUS is not set");
-        const finding = report(file).devices[0].findings.find((/** @type {any} */ { kind }) => kind === "cached_free");
-        await withPage(writePage(file), async (page) => {
-            await page.locator("#tab-why").click();
-            const card = page.locator(".card", { hasText: "Cached, not in use" });
-            await card.waitFor();
-            const parts = await card.locator(".device-bar").evaluate((bar) => Array.from(bar.querySelectorAll(".part"), (part) => part.getBoundingClientRect().width));
-            const gap = await ask(page, `strata.gap({ at: ${finding.at_event} })`);
-            assert.ok(Math.abs(parts[0] / parts.reduce((sum, width) => sum + width) - gap.live_bytes / gap.reserved_bytes) < 0.02);
-            await card.getByRole("button", { name: "Map" }).click();
-            await settle(page);
-            assert.ok(await page.locator("#map").isVisible());
-            await card.getByRole("button", { name: "Show the empty segments" }).click();
-            await until(async () => (await page.locator("#tab-allocator").getAttribute("aria-selected")) === "true", "the allocator's tab");
-        });
-    });
-
-    test("a cache from before the first event is shown at the start", async (t) => {
-        const file = corpus("attention_100_steps.pickle");
-        if (!file) return t.skip("STRATA_CORPUS is not set");
-        await withPage(writePage(file), async (page) => {
-            await page.locator("[data-finding='0']").getByRole("button", { name: "Show the start" }).click();
-            await until(async () => /^Showing the start/.test(await page.locator("#proof").innerText()), "the strip");
-            await until(async () => /at=-1/.test(await page.evaluate("location.hash")), "the moment before the first event");
-        });
     });
 
     test("the checks that found nothing", async () => {
