@@ -23,7 +23,7 @@ NOISE_S, NOISE_KIB = 0.02, 8192  # a run takes this much in any case; no exponen
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
               "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1, "lines": 10, "ranks": 0.1, "files": 0.1}
 VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "check": ["check"], "plan": ["plan", "--json"],
-         "diff": ["diff", "--json"], "batch": ["batch"], **{kind: ["export", "--to", kind] for kind in ("csv", "sqlite", "pprof", "folded", "speedscope", "perfetto")}}
+         "diff": ["diff", "--json"], "batch": ["batch"], **{kind: ["export", "--to", kind] for kind in ("csv", "sqlite", "pprof", "folded", "perfetto")}}
 OF_LOGS = ("lines", "ranks")  # dimensions of a log, which diff, plan and export refuse
 
 

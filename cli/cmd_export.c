@@ -178,10 +178,9 @@ static bool kind_choose(struct settings *settings) {
     if (settings->export_kind == EXPORT_KINDS)
         settings->export_kind = by_path;
     if (settings->export_kind == EXPORT_KINDS)
-        terminal_error(
-            NULL,
-            "export: which format? Choose it by --to csv, sqlite, pprof, folded, speedscope or perfetto, "
-            "or by the output's ending");
+        terminal_error(NULL,
+                       "export: which format? Choose it by --to csv, sqlite, pprof, folded or perfetto, "
+                       "or by the output's ending");
     else if (settings->allocated && settings->at.base != POSITION_NONE)
         terminal_error(NULL, "export: --at exports the memory that is live then, --allocated all that was "
                              "allocated: give one of them");

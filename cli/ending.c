@@ -13,7 +13,6 @@ static const struct ending {
     enum report_format format; /* of ENDING_WORDS; REPORT_FORMATS: the format of a file of strata export */
     const char *verb, *what;
 } endings[] = {
-    {".speedscope.json", ENDING_WORDS, REPORT_FORMATS, "export", "a speedscope profile"},
     {".pb.gz", ENDING_WORDS, REPORT_FORMATS, "export", "a pprof profile"},
     {".pftrace", ENDING_WORDS, REPORT_FORMATS, "export", "a Perfetto trace"},
     {".folded", ENDING_WORDS, REPORT_FORMATS, "export", "folded stacks"},

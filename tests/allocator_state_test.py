@@ -94,48 +94,6 @@ class States(unittest.TestCase):
         self.assertGreater(count, 200)
 
 
-class MapOfTheReport(unittest.TestCase):
-    """The map in the section on fragmentation, which is drawn with characters."""
-
-    WIDTH, ROWS = 48, 6
-
-    def wanted(self, path, device):
-        segments, blocks = states(path, device["device"], [device["fragmentation_at"][0]["event"]]).popitem()[1]
-        found = []
-        for address, size in segments:
-            gaps = [(at - address, at - address + nbytes) for at, nbytes, kind, _ in blocks
-                     if kind == "free" and address <= at < address + size]
-            free = sum(end - begin for begin, end in gaps)
-            if 1 << 20 <= free < size:
-                found.append((-free, address, size, gaps))
-        all_free = sum(nbytes for _, nbytes, kind, _ in blocks if kind == "free")
-        if all_free < sum(size for _, size in segments) // 20:
-            return []
-        found = sorted(found)[:self.ROWS]
-        cell = -(-max((size for _, _, size, _ in found), default=1) // self.WIDTH)
-        rows = []
-        for _, _, size, gaps in found:
-            row = ""
-            for begin in range(0, size, cell):
-                end = min(begin + cell, size)
-                free = sum(max(0, min(end, stop) - max(begin, start)) for start, stop in gaps)
-                row += "#" if free == 0 else "." if free == end - begin else "+"
-            rows.append(row)
-        return rows
-
-    def test_samples(self):
-        count = 0
-        for path in sorted(SAMPLES.glob("*.pickle")):
-            devices = [device for device in answer("report", "--json", path)["devices"] if device["fragmentation_at"]]
-            wanted = [row for device in devices for row in self.wanted(path, device)]
-            for words in (("--full",), ("--markdown",)):
-                text = run("report", *words, path).stdout.decode()
-                with self.subTest(path=path.name, words=words):
-                    self.assertEqual(wanted, re.findall(r"^(?:\|.*`|\s.*iB +)([#+.]+)(?:` \|)?$", text, re.M))
-            count += len(wanted)
-        self.assertGreater(count, 20)
-
-
 @unittest.skipUnless(os.environ.get("STRATA_CORPUS"), "skipped: no corpus")
 class Retries(unittest.TestCase):
     """Given only the budget in bytes, the model retries where the recording did."""

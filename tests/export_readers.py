@@ -126,15 +126,6 @@ def pprof_sums(data):
     return sums
 
 
-def speedscope_sums(data):
-    """The bytes of each profile; checks that its parts fit together."""
-    document = json.loads(data)
-    for profile in document["profiles"]:
-        assert sum(profile["weights"]) == profile["endValue"] and len(profile["weights"]) == len(profile["samples"])
-        assert max((max(sample) for sample in profile["samples"]), default=0) < len(document["shared"]["frames"])
-    return [profile["endValue"] for profile in document["profiles"]]
-
-
 def folded_sum(data):
     return sum(int(line.rsplit(" ", 1)[1]) for line in data.decode("utf-8").splitlines())
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads exports with other people's readers: Python's csv and sqlite3, DuckDB, google/pprof, speedscope's schema, Perfetto's
+"""Reads exports with other people's readers: Python's csv and sqlite3, DuckDB, google/pprof, Perfetto's
 protobuf. Their sums must equal those of report --json, over the samples and the corpus (STRATA_CORPUS).
 
     STRATA=path/to/strata export_test.py [corpus files]
@@ -27,12 +27,12 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from export_readers import (  # noqa: E402
-    COLUMNS, EVERY, READ_TRACES, STRATA, Rows, folded_sum, package, pprof_program, pprof_sums, speedscope_sums)
+    COLUMNS, EVERY, READ_TRACES, STRATA, Rows, folded_sum, package, pprof_program, pprof_sums)
 from report_case import corpus_below, samples_of_every_kind  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
-KINDS = {"csv": ".csv", "sqlite": ".sqlite", "pprof": ".pb.gz", "folded": ".folded", "speedscope": ".speedscope.json",
+KINDS = {"csv": ".csv", "sqlite": ".sqlite", "pprof": ".pb.gz", "folded": ".folded",
          "perfetto": ".pftrace"}
 # Larger files repeat what smaller ones have, and are read only with STRATA_TEST_ALL.
 MOST_NBYTES = 1 << 40 if EVERY else 3_000_000
@@ -118,7 +118,6 @@ class Export(unittest.TestCase):
         peak, or that of -d."""
         self.assertEqual({device: sums[0] for device, sums in pprof_sums(export("pprof", path, *words)).items() if sums[0]},
                          {device: total for device, total in expected.items() if total})
-        self.assertEqual(speedscope_sums(export("speedscope", path, *words)), list(expected.values()))
         if len(expected) == 1 or not words:
             self.assertEqual(folded_sum(export("folded", path, *words)), max(expected.values(), default=0))
 
@@ -132,7 +131,6 @@ class Export(unittest.TestCase):
             self.assertEqual(highest, step["peak_bytes"])
         self.check_stacks(path, {number: highest}, *window)
         self.assertEqual(pprof_sums(export("pprof", path, *window)).get(number, (0, 0))[1], made)
-        self.assertEqual(speedscope_sums(export("speedscope", path, *window, "--allocated")), [made])
         self.assertEqual(folded_sum(export("folded", path, *window, "--allocated")), made)
         traces.append((export("perfetto", path, *window), {number: {"live": {1: highest}}}))
 
@@ -524,20 +522,6 @@ print(json.dumps([p.track_event.counter_value for p in trace.packet if p.track_e
         holes = [block["size"] for segment in snapshot["segments"] for block in segment["blocks"] if block["state"] == "inactive"]
         self.assertGreater(len(values), 100)
         self.assertEqual(values[-1], max(holes))
-
-    def test_speedscope_schema(self):
-        try:
-            import jsonschema
-        except ImportError:
-            print("skipped: speedscope's schema (python3-jsonschema is missing)")
-            return
-        found = list((ROOT / "tests" / "node_modules" / "speedscope").rglob("file-format-schema.json"))
-        if not found:
-            print("skipped: speedscope's schema (its npm package is missing)")
-            return
-        schema = json.loads(found[0].read_text())
-        for name in ("train", "two_devices", "hostile_names"):
-            jsonschema.validate(json.loads(export("speedscope", SAMPLES / f"{name}.pickle")), schema)
 
 
 if __name__ == "__main__":

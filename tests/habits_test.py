@@ -43,7 +43,6 @@ class Endings(Case):
         self.expect(2, "export", OOM, "--to", "csv", "-o", "a.sqlite", says="the ending says sqlite")
         self.assertEqual([], self.files())
         self.expect(0, "export", OOM, "--to", "folded", "-o", "a.txt")
-        self.expect(0, "export", OOM, "--to", "speedscope", "-o", "a.json")
 
 
 class Filters(Case):

@@ -158,7 +158,7 @@ class Host(unittest.TestCase):
 
     def test_every_verb(self):
         for words in (("html", "-f"), ("png", "-f", "-d", "host"), ("plan",), ("report", "--markdown"),
-                      ("export", "-f", "--to", "sqlite"), ("export", "-f", "--to", "perfetto"), ("export", "-f", "--to", "speedscope"),
+                      ("export", "-f", "--to", "sqlite"), ("export", "-f", "--to", "perfetto"),
                       ("check", "--rule", "peak < 100GiB", "-d", "host")):
             done = run(*words, self.flat)
             self.assertEqual(done.returncode, 0, (words, done.stderr))

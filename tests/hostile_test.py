@@ -502,7 +502,7 @@ class Words(Case):
             self.assert_steers_nothing((done.stdout + done.stderr).decode(), words)
         for page in (self.folder / "p.html", self.folder / "b" / "index.html"):
             self.assert_steers_nothing(page.read_text(), page)
-        for kind in ("csv", "sqlite", "folded", "speedscope", "pprof", "perfetto"):
+        for kind in ("csv", "sqlite", "folded", "pprof", "perfetto"):
             done = self.strata("export", "--to", kind, "-f", "-o", f"out.{kind}", path)
             self.assertEqual(0, done.returncode, (kind, done.stderr))
         rows = list(csv.reader(io.StringIO((self.folder / "out.csv").read_bytes().decode(), newline="")))
@@ -511,7 +511,6 @@ class Words(Case):
             self.assertNotRegex(cell, r"\A[=+@]")  # a spreadsheet would evaluate it as a formula
         for line in (self.folder / "out.folded").read_text().splitlines():
             self.assertRegex(line, r"\A[^\0-\x1f\x7f]+ \d+\Z")
-        self.assert_steers_nothing((self.folder / "out.speedscope").read_text(), "speedscope")
         base = sqlite3.connect(self.folder / "out.sqlite")
         self.addCleanup(base.close)
         self.assertEqual([("ok",)], base.execute("pragma integrity_check").fetchall())

@@ -59,7 +59,7 @@ SETTINGS = {
     "roundup_power2_divisions": {"1": 8, ">": 4}, "garbage_collection_threshold": "SECRETthreshold",
     "backend": {"SECRETnested": 2}, "last_allocator_settings": "/home/SECRETlast:1,max_split_size_mb:128",
 }
-EXPORTS = ("e.csv", "e.sqlite", "e.pb.gz", "e.folded", "e.speedscope.json", "e.pftrace")
+EXPORTS = ("e.csv", "e.sqlite", "e.pb.gz", "e.folded", "e.pftrace")
 
 
 def secret_snapshot():

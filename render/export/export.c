@@ -34,7 +34,7 @@ bool export_kind_of_one_device(enum export_kind kind) {
 }
 
 bool export_kind_of_moment(enum export_kind kind) {
-    return kind == EXPORT_FOLDED || kind == EXPORT_PPROF || kind == EXPORT_SPEEDSCOPE;
+    return kind == EXPORT_FOLDED || kind == EXPORT_PPROF;
 }
 
 enum export_kind export_kind_by_name(const char *name) {

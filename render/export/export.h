@@ -7,12 +7,11 @@
 
 /* Every kind, X(NUMBER, name, ending of a file, other ending or "", is it text): strata export --to takes the name,
  * -o takes the endings, and export_NAME of export_NAME.c writes it. A new kind is its file and its line here. */
-#define STRATA_EXPORT_KINDS(X)                              \
-    X(CSV, csv, ".csv", "", true)                           \
-    X(SQLITE, sqlite, ".sqlite", ".db", false)              \
-    X(PPROF, pprof, ".pb.gz", "", false)                    \
-    X(FOLDED, folded, ".folded", "", true)                  \
-    X(SPEEDSCOPE, speedscope, ".speedscope.json", "", true) \
+#define STRATA_EXPORT_KINDS(X)                 \
+    X(CSV, csv, ".csv", "", true)              \
+    X(SQLITE, sqlite, ".sqlite", ".db", false) \
+    X(PPROF, pprof, ".pb.gz", "", false)       \
+    X(FOLDED, folded, ".folded", "", true)     \
     X(PERFETTO, perfetto, ".pftrace", "", false)
 
 enum export_kind {

@@ -7,18 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool map_find(struct report_device *report, const struct segments *segments, uint32_t moment) {
-    struct held held;
-    struct arena scratch;
-    arena_init(&scratch, arena_share(report->arena), SIZE_MAX);
-    bool done = fragmentation_state(&held, &report->timeline, segments,
-                                    report->replayed ? &report->replay : NULL, moment, &scratch);
-    if (done)
-        report_map_make(&report->map, &held);
-    arena_release(&scratch);
-    return done;
-}
-
 bool report_gap_find(struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const uint32_t moments[REPORT_GAPS] = {timeline->reserved_peak_moment, timeline->peak_moment,
@@ -33,8 +21,6 @@ bool report_gap_find(struct report_device *report) {
     for (int i = 0; i < REPORT_GAPS; i++)
         if (!fragmentation_find(&report->gap[i], timeline, &segments, replay, moments[i], report->arena))
             return false;
-    if (!map_find(report, &segments, moments[0]))
-        return false;
     ARENA_DROP(report->arena, segments.piece);
     return true;
 }
@@ -179,7 +165,6 @@ static void causes_write(struct sheet *sheet, const struct report_device *report
                              "could not be replayed. Free blocks may partly be remainders of used ones.");
             break;
         }
-    report_map_write(sheet, &report->map);
     pinned_table(sheet, report, &report->gap[0]);
 }
 

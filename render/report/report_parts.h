@@ -19,17 +19,6 @@ struct category_sum {
 
 enum { REPORT_GAPS = 3 };
 
-/* A map in characters of the segments in use when most is reserved, at one scale; those with most free bytes first. */
-enum { REPORT_MAP_ROWS = 6, REPORT_MAP_WIDTH = 48 };
-struct report_map {
-    uint64_t cell_bytes; /* bytes that a character stands for */
-    uint32_t n_rows;
-    struct report_map_row {
-        uint64_t size, free_bytes;
-        char cell[REPORT_MAP_WIDTH + 1]; /* '#' in use, '+' partly in use, '.' free */
-    } row[REPORT_MAP_ROWS];
-};
-
 /* One device, computed. `arena` holds everything and is released once the device is written. */
 struct report_device {
     const struct trace *trace;
@@ -50,7 +39,6 @@ struct report_device {
     struct arena replay_arena;
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
-    struct report_map map;                 /* valid if `gap_known` */
     struct verdicts verdicts;
     struct layer_summary layers;   /* not made for a page */
     bool has_layers;               /* made only for a page */
@@ -101,11 +89,8 @@ struct report_oom {
 /* Only a few are written in full, because a run that continues after an error tries the same again and again. */
 enum { REPORT_OOMS_IN_FULL = 5 };
 
-/* Fills in `gap` and `map` of the report, after the replay. False: no memory. */
+/* Fills in `gap` of the report, after the replay. False: no memory. */
 bool report_gap_find(struct report_device *report);
-
-/* Makes the map. It has no rows if less than a twentieth of the reserved memory is free. O(blocks). */
-void report_map_make(struct report_map *map, const struct held *held);
 
 /* Does anything in the recording say how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);

@@ -44,9 +44,6 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
 /* "Replay check: all 8,768 allocations, all 678 driver allocations and the reserved curve are exactly as recorded." */
 const char *report_replay_text(struct sheet *sheet, const struct replay *replay);
 
-/* Draws the allocator's state when most was reserved in characters; nothing if the map has no rows. */
-void report_map_write(struct sheet *sheet, const struct report_map *map);
-
 /* The sections that have files of their own. */
 void report_ooms(struct sheet *sheet, const struct report_device *report);
 void report_peak_made(struct sheet *sheet, const struct report_device *report);
