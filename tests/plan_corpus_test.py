@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 STRATA = os.environ.get("STRATA", str(HERE.parent / "build" / "release" / "strata"))
 CORPUS = Path(os.environ["STRATA_CORPUS"]) if os.environ.get("STRATA_CORPUS") else None
 BUDGETS = (None, 95, 85, 70, 50)  # percent of the reserved peak
-RANKS, SMALL, VALUES = 8, 4096, 4096
+VALUES = 4096
 COSTS = ("none", "time", "precision", "elsewhere")
 SERVED = ("yes", "with_retries", "request")
 NEVER = 1 << 60
@@ -47,7 +47,10 @@ class Life:
 def lives_of(path, device, *words):
     done = run("export", "--to", "csv", "-d", device, *words, path, "-o", "-")
     assert done.returncode == 0, done.stderr
-    return [Life(row) for row in csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace"), newline=""))]
+    rows, stacks = list(csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace"), newline=""))), {}
+    for row in rows:  # the first row of a stack has its text
+        row["stack"] = stacks.setdefault(row["stack_id"], row["stack"])
+    return [Life(row) for row in rows]
 
 
 def peak(spans, failed):
