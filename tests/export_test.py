@@ -56,10 +56,10 @@ def report(path, *words):
 
 
 def rows_of(data, whole=True):
-    """The rows, each with the stack that the first row of its number has."""
+    """The rows, each with the stack that the first row of its number has; the numbers are the file's own."""
     rows, stacks = list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""))), {}
     for row in rows if whole else ():
-        row["stack"] = stacks.setdefault(row["stack_id"], row["stack"])
+        row["stack"] = stacks.setdefault(row.pop("stack_id"), row["stack"])
     return rows
 
 

@@ -274,7 +274,7 @@ class Planted(Outputs):
                             ("d.md", ["diff", "--markdown", other]), ("d.html", ["diff", other]), ("d.png", ["diff", other]), ("w.html", ["plan"]),
                             ("p.txt", ["plan"]), ("p.json", ["plan", "--json"]),
                             ("p.md", ["plan", "--markdown"]), ("c.txt", ["check", "--rule", "peak<1TiB"]),
-                            ("c.json", ["check", "--format", "json", "--rule", "site:*<1TiB"]), ("c.xml", ["check", "--format", "junit", "--rule", "peak<1MiB"]),
+                            ("c.json", ["check", "--format", "json", "--rule", "peak<1TiB"]), ("c.xml", ["check", "--format", "junit", "--rule", "peak<1MiB"]),
                             *((name, ["export"]) for name in EXPORTS)):
             where = [] if words[0] == "check" else ["-o", out / name]
             done = subprocess.run([STRATA, *map(str, [*words, path, option, *where])], capture_output=True, cwd=self.folder, timeout=60)

@@ -372,16 +372,14 @@ static bool end_make(struct replay_work *work) {
             *replay = work->strict;
         return true;
     }
-    if (replay->grade != REPLAY_EXACT && work->replayer.trouble == NULL) {
-        ties_try(work);
-        return true;
-    }
     if (replay->grade == REPLAY_EXACT) {
         replay->extra = work->replayer.extra;
         work->replayer.extra = NULL;
-    } else {
-        replay->n_largest = 0;
+        return true;
     }
+    replay->n_largest = 0;
+    if (work->replayer.trouble == NULL)
+        ties_try(work);
     return true;
 }
 
