@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""What Strata says of recordings of the real PyTorch, against their truth (realtorch/README.md)."""
+import os
+import sys
+import unittest
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent / "realtorch"
+sys.path.insert(0, str(FOLDER))
+import judge  # noqa: E402
+import record  # noqa: E402
+
+
+class RealTorchTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.result = judge.judge(os.environ["STRATA"], FOLDER / "recordings")
+
+    def test_all_recordings_are_judged(self):
+        self.assertGreaterEqual(len({name for name, _ in self.result}), 60)
+
+    def test_what_does_not_hold_is_in_open_tsv_and_nothing_else(self):
+        wrong = {key: words for key, (holds, words) in self.result.items() if not holds}
+        known = judge.known()
+        self.assertEqual({k: w for k, w in wrong.items() if k not in known}, {}, "does not hold")
+        self.assertEqual([k for k in known if k not in wrong], [], "holds now: remove the line from open.tsv")
+
+    def test_each_recording_has_a_row_a_truth_and_is_small(self):
+        names = {row["name"] for row in record.suite()}
+        files = sorted((FOLDER / "recordings").glob("*.pickle.xz"))
+        for path in files:
+            name = path.name.removesuffix(".pickle.xz")
+            self.assertIn(name, names)
+            self.assertTrue((FOLDER / "recordings" / f"{name}.truth.json").exists(), name)
+            self.assertLessEqual(path.stat().st_size, 300_000, name)
+        self.assertLessEqual(sum(p.stat().st_size for p in (FOLDER / "recordings").glob("*")), 8_000_000)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
