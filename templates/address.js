@@ -328,8 +328,8 @@ export function readHash(page, text) {
     change(page, { misread: [...misread] });
 }
 
-/** Leaves a view that cannot be drawn, for the one that the address still names or, if that one is no better, for the one
- * that the page opens with. @param {Page} page */
+/** Leaves a view that cannot be drawn, for the one that the address still names or, if that one is no better, for the
+ * one that the page opens with. @param {Page} page */
 export function leaveFault(page, read = readHash) {
     const last = lastOf(page);
     clearTimeout(last.timer);

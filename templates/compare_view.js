@@ -311,7 +311,8 @@ function draw(/** @type {Compare} */ compare) {
     const last = compare.state.compareWhat === "kept" && "from" in of_b && of_b.to >= compare.view.facts.events;
     const lastText = last ? "The recording ends with B, so some of this may be freed later." : "";
     const { changed, count } = compare.content;
-    const same = `${formatPlural(count - changed, "row")} without a difference ${count - changed === 1 ? "is" : "are"} left out. `;
+    const left = formatPlural(count - changed, "row");
+    const same = `${left} without a difference ${count - changed === 1 ? "is" : "are"} left out. `;
     const sum = `The rows add up to ${formatChange(delta, compare.figures.text)}. ${count > changed ? same : ""}`;
     setText(
         compare.foot,

@@ -88,8 +88,8 @@ function askWhere(page) {
     uiOf(page).search.focus();
 }
 
-/** Keys, what they are called in the palette and in the sheet of keys ("": in neither), what they do, and where there is
- * nothing to do, in which pages they are offered.
+/** Keys, what they are called in the palette and in the sheet of keys ("": in neither), what they do, and where there
+ * is nothing to do, in which pages they are offered.
  * @type {[key: string, name: string, act: (page: Page) => unknown, offered?: (page: Page) => boolean][]} */
 const KEYS = [
     ["p", "Go to the peak", (page) => goToEvent(page, page.view.facts.peak_event)],

@@ -1,5 +1,5 @@
-// The legend below the timeline: what each colour of the picture is, with its bytes and share at the cursor's moment, the
-// largest first, and what lines and patterns mean. It has as many rows as fit, so that no moment moves the plot.
+// The legend below the timeline: what each colour of the picture is, with its bytes and share at the cursor's moment,
+// the largest first, and what lines and patterns mean. It has as many rows as fit, so that no moment moves the plot.
 import { momentWords, shownMoment } from "./moment.js";
 import { askSums, groupName, SLOTS } from "./questions.js";
 import { PARTS } from "./session.js";

@@ -12,7 +12,8 @@ import { consume, dotted, formatFine, make, makeButton } from "./text.js";
  * saves_peak_bytes: number, saves_reserved_bytes: number | null}} Change
  * @typedef {Figures & {changes: string[], cost: string, certainty: string, share: number | null, title: string,
  * code: string[]}} Plan
- * @typedef {{device: number, refused: string | null, scope: string, answer: string | null, fits: string | null, as_recorded: Figures,
+ * @typedef {{device: number, refused: string | null, scope: string, answer: string | null, fits: string | null,
+ * as_recorded: Figures,
  * recorded: {ended_by_oom: boolean}, changes: Change[],
  * budget: {used_bytes: number | null, from: string | null},
  * plans: Plan[]}} DevicePlan
@@ -62,7 +63,8 @@ const isBound = (row) => row.live_peak_bytes_max === null;
 /** The memory in use that a row needs; for a bound, the least that is known. @param {Figures} row */
 export const needed = (row) => row.live_peak_bytes_max ?? row.live_peak_bytes_min;
 
-/** The best saving of a change. A set that serves counts as one that saves. @param {Figures & {saves_peak_bytes?: number, saves_reserved_bytes?: number | null}} row */
+/** The best saving of a change. A set that serves counts as one that saves. @param {Figures & {saves_peak_bytes?:
+ * number, saves_reserved_bytes?: number | null}} row */
 const saves = (row) => Math.max(row.saves_peak_bytes ?? 1, row.saves_reserved_bytes ?? 0);
 
 /** Rows that are served come first, bounds last; then by effort, then in the listed order. @param {DevicePlan} plan

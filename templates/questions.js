@@ -101,7 +101,8 @@ export const bytesOfKeys = (sums) => new Map(sums.rows().map(({ key, bytes }) =>
 
 /** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
-/** A against B, by falling size of the difference; the first `changed` rows differ. @param {View} view @param {About} a @param {About} b
+/** A against B, by falling size of the difference; the first `changed` rows differ. @param {View} view @param {About}
+ * a @param {About} b
  * @param {string} by @param {number[]} [slots] @param {Within | null} [within] */
 export function askDifferences(view, a, b, by, slots = SLOTS.ends, within = null) {
     const [sumsA, sumsB] = [askSums(view, slots[0], a, by, within), askSums(view, slots[1], b, by, within)];
@@ -295,8 +296,8 @@ export const askFindings = once((view) =>
     }),
 );
 
-/** What stands on each finding's card besides its sentences: the kind's title, the headline, the amount, what was found,
- * and code to paste. */
+/** What stands on each finding's card besides its sentences: the kind's title, the headline, the amount, what was
+ * found, and code to paste. */
 export const askCards = once((view) =>
     Array.from({ length: view.c.findings() }, (_, i) => {
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));

@@ -19,7 +19,8 @@ import { formatCount } from "../text.js";
  * differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake: boolean}}
  * Row
  * @typedef {{input: string, reason: string}} Refusal
- * @typedef {{kind: string, kind_title: string, severity: string, title: string, detail: string, site: string | null, bytes: number, count:
+ * @typedef {{kind: string, kind_title: string, severity: string, title: string, detail: string, site: string | null,
+ * bytes: number, count:
  * number,
  *   ranks: number[], rows: number[], view: string | null}} Finding
  * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, copies:

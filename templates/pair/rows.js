@@ -6,7 +6,8 @@ import { askSums, SLOTS } from "../questions.js";
  * b_count: number, match?: string}} FigureRow */
 /** @typedef {{file: string, fingerprint: string, device: number, event: number}} FigureSide */
 /** @typedef {{a: FigureSide, b: FigureSide, aligned_by: string, filter?: string, group?: string, a_bytes: number,
- * b_bytes: number, delta_bytes: number, peak_delta_bytes: number, causes: {sentence: string, site: string, bytes: number,
+ * b_bytes: number, delta_bytes: number, peak_delta_bytes: number, causes: {sentence: string, site: string, bytes:
+ * number,
  * kind: string, sites: number}[], sites: FigureRow[], categories: FigureRow[], matches: {site: string, a_site:
  * string}[]}} Figures what the verb found, as `strata diff --json` has it */
 /** @typedef {{name: string, before: string, a: number, b: number, aCount: number, bCount: number}} Row */
