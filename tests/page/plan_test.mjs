@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, each, run, samples, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { each, run, samples, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
