@@ -229,7 +229,7 @@ class Truth(unittest.TestCase):
                 self.assertEqual(more, sentence in said, said)
 
     def test_a_finding_saves_what_the_report_says(self):
-        """Also for a gradient that is kept over several turns, whose intervals overlap: no saving counts twice."""
+        """Also where memory is kept over several turns, whose intervals overlap: no saving counts twice."""
         case = {"layers": 8, "width": 384, "batch": 2, "tokens": 128, "unrolled": False, "sgd": True, "expandable": False, "seed": 83}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "case.pickle"
@@ -238,7 +238,7 @@ class Truth(unittest.TestCase):
             path.write_bytes(pickle.dumps(made))
             done = subprocess.run([STRATA, "report", "--json", path], capture_output=True, check=True)
             told = {f"finding:{one['kind']}:{one['site']}": one["saves_peak_bytes"] for one in json.loads(done.stdout)["devices"][0]["findings"]}
-            found = [one for one in plan(path)["changes"] if one["id"].startswith("finding:gradients_kept:")]
+            found = [one for one in plan(path)["changes"] if one["id"].startswith("finding:")]
         self.assertEqual(1, len(found))
         self.assertEqual(told[found[0]["id"]], found[0]["saves_peak_bytes"])
 
