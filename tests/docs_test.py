@@ -30,8 +30,8 @@ STAND_INS = {  # the names that documents use, and what lies there when their co
     "dumps/rank0.pickle": ROOT / "samples" / "held_over.pickle",
     "dumps/rank1.pickle": ROOT / "samples" / "held_over_healthy.pickle",
     "train.log": ROOT / "samples" / "log_oom_new.log",
-    "strata-run/rank0_exit.pickle": RECORDINGS / "outputs_kept.pickle.gz",
-    "mended/rank0_exit.pickle": RECORDINGS / "outputs_kept_fixed.pickle.gz",
+    "strata-run/rank0_exit.pickle": RECORDINGS / "outputs_kept.pickle.xz",
+    "mended/rank0_exit.pickle": RECORDINGS / "outputs_kept_fixed.pickle.xz",
     "samples": ROOT / "samples",
 }
 FENCE = re.compile(r"(?:<!-- shown: (?P<shown>.+?) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)```\n", re.DOTALL)
@@ -44,7 +44,7 @@ def run(command):
         for name, target in STAND_INS.items():
             (here / name).parent.mkdir(exist_ok=True)
             (here / name).symlink_to(target)
-        for recording in RECORDINGS.glob("*.pickle.gz"):
+        for recording in RECORDINGS.glob("*.pickle.xz"):
             (here / recording.name).symlink_to(recording)
         (here / "train.py").write_text("print('trained')\n")
         (here / "bin").mkdir()
