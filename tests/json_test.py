@@ -234,6 +234,13 @@ class KinetoTest(JsonTest):
         report = self.report(self.write({"traceEvents": events}))
         self.assertEqual([(-1, 8), (1, 512), (1001, 1024)], [(device["device"], device["peak_bytes"]) for device in report["devices"]])
 
+    def test_no_allocation_ends_at_its_own_event(self):
+        """The second event's total leaves no room for what it allocates, at an address that is freed twice later."""
+        events = [memory(1, 8192, 1024, 59106816), memory(2, 4096, 134570229832093, 58674688),
+                  memory(3, 4096, -1024, 58672640), memory(4, 4096, -1024, 59250176)]
+        device, = self.report(self.write({"traceEvents": events}))["devices"]
+        self.assertEqual(4, device["events"])
+
     def test_messages_about_the_cpu_are_not_about_the_file(self):
         """The CPU is device -1. Messages about it appear only with it, messages about the file with every device."""
         events = [memory(1, 64, 8, 8, 0, (0, -1)), memory(2, 128, 8, 80, 0, (0, -1)),

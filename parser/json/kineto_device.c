@@ -193,9 +193,14 @@ static bool allocations_give_up(struct device_reader *reader, uint32_t now, int6
         if ((sample->flags & SAMPLE_OPEN) && !allocation_give_up(reader, sample, &excess))
             return false;
     }
-    while (excess > 0 && reader->n_orphans != 0 && reader->orphans[reader->n_orphans - 1] > now)
-        if (!allocation_give_up(reader, sample_at(reader, reader->orphans[--reader->n_orphans]), &excess))
+    while (excess > 0 && reader->n_orphans != 0 && reader->orphans[reader->n_orphans - 1] > now) {
+        struct sample *orphan = sample_at(reader, reader->orphans[reader->n_orphans - 1]);
+        if (orphan->address == sample_at(reader, now)->address)
+            break; /* at this address is now what this event has just allocated */
+        reader->n_orphans--;
+        if (!allocation_give_up(reader, orphan, &excess))
             return false;
+    }
     return excess >= 0 || ledger_grow(&reader->unknown, (uint64_t)-excess) || device_failed(reader);
 }
 
