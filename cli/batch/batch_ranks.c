@@ -185,7 +185,7 @@ static bool text_meets(const regex_t *regex, const char *text, size_t nbytes, st
         return false;
     memcpy(met->text, text, nbytes);
     met->text[nbytes] = '\0';
-    return regexec(regex, met->text, GROUPS, met->group, 0) == 0;
+    return regex_meets(regex, met->text, GROUPS, met->group);
 }
 
 static int64_t met_number(const struct met *met, unsigned group) {

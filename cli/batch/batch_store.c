@@ -145,9 +145,13 @@ static bool lists_open(struct store *store) {
     BATCH_GROW(batch, store->written, store->capacity, store->n_written);
     batch_need(batch, row_table_reserve(&store->by_name, &batch->arena, written_hash, store));
     store->list_path = batch_text(batch, "%s/" LIST_FORMAT, folder, batch->shard, batch->n_shards);
-    DIR *directory = output_directories_make(folder) ? opendir(folder) : NULL;
-    if (directory == NULL)
+    if (!output_directories_make(folder))
         return false;
+    DIR *directory = opendir(folder);
+    if (directory == NULL) {
+        terminal_error(folder, "cannot list: %s", strerror(errno));
+        return false;
+    }
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
         if (word_ends(entry->d_name, ".txt") && strcmp(entry->d_name, path_name(store->list_path)) != 0)
             (void)list_take(store, batch_text(batch, "%s/%s", folder, entry->d_name));
