@@ -238,7 +238,7 @@ class Sections(unittest.TestCase):
         self.assertIn(b"device 1 is shown, which ran out of memory", done.stderr)
 
     def test_leaks_of_the_samples(self):
-        leaks = {"leak_graph": "attention.py", "leak_two_per_layer": "probe.py", "leak_forward_only": "history.py"}
+        leaks = {"leak_graph": "loss.py", "leak_two_per_layer": "probe.py", "leak_forward_only": "history.py"}
         for path in samples():
             for device in report(path)["devices"]:
                 rising = [one for one in device["findings"] if one["kind"] in ("leak", "growing_buffer")]
