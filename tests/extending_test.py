@@ -217,7 +217,7 @@ class Extending(unittest.TestCase):
                               env={**os.environ, "TOY_RANK": "1", "TOY_SIZE": "2"})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("shard 2/2, as Toy says", done.stderr)
-        self.assertTrue((batch / "shards" / "shard-2-of-2.json").exists())
+        self.assertTrue((batch / "shards" / "outputs-2-of-2.txt").exists())
 
     def test_a_view(self):
         """The page's program is packed, so the test searches the bundle that went into it."""

@@ -336,17 +336,6 @@ class Writing(Case):
         self.assertTrue((self.folder / "x.link").is_symlink())
         self.assertNotEqual((self.folder / "directory" / "new").read_bytes(), first)
 
-    def test_summary_of_steps(self):
-        """GITHUB_STEP_SUMMARY names a file to which check appends."""
-        words = ["check", "--format=github", "--rule", "peak < 1TiB", "s.pickle"]
-        for kind in ("loop", "full", "pipe", "socket", "directory"):
-            with self.subTest(kind=kind):
-                at = self.odd(kind)
-                self.ended(1, *words, says=at.name, env={"GITHUB_STEP_SUMMARY": at.name})
-        (self.folder / "directory" / "old").write_bytes(b"old\n")
-        self.assertEqual(self.strata(*words, env={"GITHUB_STEP_SUMMARY": "directory/old"})[0], 0)
-        self.assertRegex((self.folder / "directory" / "old").read_bytes(), rb"\Aold\n(?s:.)+peak")
-
     def test_folders(self):
         for kind in ("nowhere", "loop", "zero", "null", "full", "input", "old", "hard", "pipe", "socket"):
             with self.subTest(kind=kind):

@@ -174,7 +174,7 @@ describe("the allocator", { skip }, () => {
         const free = fragmentation.groups.filter((/** @type {any} */ { pool }) => pool[0] || pool[1]).reduce((/** @type {number} */ sum, /** @type {any} */ { hole_bytes: bytes }) => sum + bytes, 0);
         await withPage(writePage(sample("private_pools")), async (page) => {
             const text = await page.locator("#panel-allocator").innerText();
-            assert.match(text, /default\s+256\.0 MiB\s+124\.0 MiB\s+380\.0 MiB/);
+            assert.match(text, /default pool\s+256\.0 MiB\s+124\.0 MiB\s+380\.0 MiB/);
             assert.match(text, /\(0, 1\)\s+768\.0 MiB\s+32\.0 MiB\s+800\.0 MiB/);
             assert.match(text, new RegExp(`Private pools keep ${(free / 2 ** 20).toFixed(1)} MiB of free memory`));
         }, { hash: "#device=0&tab=allocator&at=1384" });
