@@ -8,7 +8,10 @@ export function codeBlock(code) {
         flashButton(button, "Copied");
     };
     /** @type {HTMLButtonElement} */
-    const button = makeButton("quiet", "Copy", () => void copy(), { "aria-label": `Copy ${code}`, "data-action": "code" });
+    const button = makeButton("quiet", "Copy", () => void copy(), {
+        "aria-label": `Copy ${code}`,
+        "data-action": "code",
+    });
     return make("div", "code-block", make("pre", "", make("code", "", ...breakable(code))), button);
 }
 

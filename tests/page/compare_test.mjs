@@ -112,27 +112,6 @@ describe("comparing", { skip }, () => {
         });
     });
 
-    test("memory that a later step frees is distinguished from the leak", async () => {
-        const input = path.join(samples, "leak_two_per_layer.pickle");
-        const [{ steps, events }] = report(input).devices;
-        await withPage(writePage(input), async (page) => {
-            const all = /** @type {any[]} */ (await ask(page, ALL));
-            const kept = all.filter(({ birth, death }) => birth >= steps[2].from_event && birth <= steps[2].to_event && death > steps[2].to_event);
-            const freed = new Set(kept.map(({ stack }) => stack[0]?.line)).size;
-            assert.ok(kept.some(({ death }) => death < events) && kept.some(({ death }) => death >= events) && freed > 0, "both kinds");
-            await page.keyboard.press("4");
-            await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
-            await page.locator(".step-button").nth(2).click();
-            await page.getByRole("button", { name: "Made and still alive at the end" }).click();
-            await until(async () => (await page.locator("#compare-rows .freed-later").count()) > 0, "something that is freed later");
-            for (const row of await page.locator("#compare-rows > .row:not([hidden])").all()) {
-                const text = await row.innerText();
-                if (/probe\.py/.test(text)) assert.doesNotMatch(text, /freed later/);
-                if (/data\.py/.test(text)) assert.match(text, /freed later/);
-            }
-        });
-    });
-
     test("every command by its name", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             await page.keyboard.press("Control+k");

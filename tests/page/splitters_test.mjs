@@ -69,14 +69,14 @@ describe("splitters", { skip }, () => {
         });
     });
 
-    test("a tab that is wider, and has rows below the timeline, has it drawn once", async () => {
+    test("the plot keeps its width in every tab, and is drawn once at most", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             for (const [key, name] of [["4", "compare"], ["3", "who"], ["4", "compare"], ["3", "who"]]) {
                 const [before, had] = [(await ask(page, "strata.stats()")).draws, await boxOf(page, "#timeline")];
                 await page.keyboard.press(key);
                 await settle(page);
-                assert.notEqual((await boxOf(page, "#timeline")).width, had.width, name);
-                assert.equal((await ask(page, "strata.stats()")).draws, before + 1, name);
+                assert.equal((await boxOf(page, "#timeline")).width, had.width, name);
+                assert.ok((await ask(page, "strata.stats()")).draws <= before + 1, name);
             }
         });
     });

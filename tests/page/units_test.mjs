@@ -33,7 +33,7 @@ function checkAlike(figures) {
 
 /** The first column of the report's first table. @param {string} input */
 function reportedBytes(input) {
-    const text = String(run(strata, "report", "--top", "0", input));
+    const text = String(run(strata, "report", "--full", "--top", "0", input));
     const table = text.slice(text.indexOf("At the peak")).split("\n").slice(3);
     // A long call site continues in lines without figures.
     return table.slice(0, table.indexOf("")).flatMap((line) => /^ +(<?[\d,.]+ \w+)  /.exec(line)?.[1] ?? []);
