@@ -372,7 +372,7 @@ static void piece_change(const struct payload *payload, struct arena *arena, con
     if (raw == NULL)
         return;
     memcpy(raw, piece->raw, piece->raw_nbytes);
-    raw[(change[1] << 8 | change[2]) % piece->raw_nbytes] = change[3];
+    raw[((uint32_t)change[1] << 8 | change[2]) % piece->raw_nbytes] = change[3];
     piece->raw = raw;
 }
 

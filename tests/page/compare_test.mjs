@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, each, hashOf, plotBox, reload, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, each, hashOf, plotBox, reload, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** Pixels of the overlay that have the colour of mark B. @param {import("playwright-core").Page} page */
 function outlined(page) {
