@@ -370,7 +370,6 @@ static bool stacking_build(struct timeline *timeline, bool drawn, struct arena *
 
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena) {
-    assert(step != 0 || device_check(trace, &trace->devices[index]) == NULL);
     if (step == 0)
         timeline_begin(timeline, trace, index);
     if (step < TIMELINE_LIVE_STEPS)

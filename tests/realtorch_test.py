@@ -32,6 +32,8 @@ class RealTorchTest(unittest.TestCase):
         files = sorted((FOLDER / "recordings").glob("*.pickle.xz"))
         for path in files:
             name = path.name.removesuffix(".pickle.xz")
+            if name == "gpt_zeroed":
+                continue  # the gallery's alone
             self.assertIn(name, names)
             self.assertTrue((FOLDER / "recordings" / f"{name}.truth.json").exists(), name)
             self.assertLessEqual(path.stat().st_size, 300_000, name)
