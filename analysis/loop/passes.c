@@ -2,31 +2,27 @@
 
 #include "analysis/loop/frame_bits.h"
 
-/* A hash of the Python frames outside of a stack's outermost forward; 0: no forward. C++ frames do not count: where
- * both are recorded, how they are mixed depends on the depth. */
-static uint32_t root_of(const struct phase_runs *runs, const struct trace *trace, uint32_t stack) {
-    uint32_t hash = 0;
-    bool forward = false;
-    for (uint32_t at = stack; at != 0; at = stack_parent(&trace->stacks, at)) {
-        uint32_t frame = trace->stacks.frame[at], bits = runs->frame_bits[frame];
-        if (bits & BIT_FORWARD)
-            hash = 1;
-        else if (bits & BIT_PYTHON)
-            hash = (hash ^ frame) * 0x01000193u;
-        forward |= (bits & BIT_FORWARD) != 0;
-    }
-    return forward ? hash | 1 : 0;
-}
-
+/* Fills `root`: for each stack a hash of the Python frames outside of its outermost forward; 0: no forward. C++ frames
+ * do not count: where both are recorded, how they are mixed depends on the depth. A stack's parent comes before it, so
+ * each is looked at once. */
 static bool roots_find(struct passes *passes, const struct phase_runs *runs, const struct timeline *timeline,
                        struct arena *arena) {
     const struct trace *trace = timeline->trace;
-    uint32_t slot = 0;
-    if (!ARENA_ZEROS(arena, runs->slots.count, passes->root))
+    uint32_t slot = 0, n = trace->stacks.count, *outer, *root;
+    if (!ARENA_ZEROS(arena, runs->slots.count, passes->root) || !ARENA_ZEROS(arena, n, outer) ||
+        !ARENA_ZEROS(arena, n, root))
         return false;
-    for (uint32_t stack = 0; stack < trace->stacks.count; stack++)
+    for (uint32_t stack = 1; stack < n; stack++) {
+        uint32_t parent = stack_parent(&trace->stacks, stack), frame = trace->stacks.frame[stack],
+                 bits = runs->frame_bits[frame];
+        outer[stack] = (bits & BIT_PYTHON) != 0 ? (outer[parent] ^ (frame + 1)) * 0x01000193u : outer[parent];
+        root[stack] = root[parent] != 0 ? root[parent] : (bits & BIT_FORWARD) != 0 ? outer[parent] | 1 : 0;
+    }
+    for (uint32_t stack = 0; stack < n; stack++)
         if (id_has_slot(&runs->slots, stack))
-            passes->root[slot++] = root_of(runs, trace, stack);
+            passes->root[slot++] = root[stack];
+    ARENA_DROP(arena, root);
+    ARENA_DROP(arena, outer);
     return true;
 }
 
