@@ -6,7 +6,6 @@
 #include "layout/filter.h"
 #include "layout/site.h"
 #include "layout/timeline_sites.h"
-#include "trace/trace_check.h"
 
 enum { PEAK_BLOCK = 64 };
 

@@ -6,7 +6,7 @@
 /*
  * NULL: all promises hold, so whatever reads the recording may rely on them. Otherwise the first one that does not, as
  * a constant: "an allocation ends after it began". Readers of a file call it at their end; code above them asserts it.
- * O(rows), some 3 ns per allocation.
+ * O(rows).
  */
 const char *trace_check(const struct trace *trace);
 
