@@ -1,4 +1,5 @@
 // One picture of a page for docs/: node scripts/screenshot.mjs PAGE.html light|dark OUT.png
+// The page of a recording is shown at its peak with an allocation pinned; the index of a batch as it opens.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -13,10 +14,18 @@ const browser = await chromium.launch({
 try {
     const tab = await browser.newPage({ viewport: { width: 1400, height: 860 }, colorScheme });
     await tab.goto(pathToFileURL(page).href);
+    if (await tab.locator("#timeline").count()) await pinAtPeak(tab);
+    else await tab.setViewportSize({ width: 1200, height: 560 });
+    await tab.screenshot({ path: out });
+} finally {
+    await browser.close();
+}
+
+/** Zooms to the peak and pins the allocation there that lives longest, because its band is wide. */
+async function pinAtPeak(tab) {
     await tab.evaluate("strata.ready");
     const { peak_event: peak } = await tab.evaluate("strata.summary()");
     await tab.evaluate((at) => window.strata.setView({ from: at - 500, to: at + 700 }), peak);
-    // Pins the allocation at the peak that lives longest, because its band is wide.
     const box = await tab.locator("#timeline").boundingBox();
     const found = await tab.evaluate(({ width, height }) => {
         for (let y = height * 0.55; y < height; y += 3) {
@@ -28,7 +37,4 @@ try {
     await tab.mouse.click(box.x + box.width * 0.42, box.y + found);
     await tab.mouse.move(5, 5);
     await tab.waitForTimeout(400);
-    await tab.screenshot({ path: out });
-} finally {
-    await browser.close();
 }

@@ -136,7 +136,7 @@ class Documents(unittest.TestCase):
 
     def test_gallery_has_its_pictures(self):
         text = (ROOT / "docs" / "gallery.md").read_text("utf-8")
-        pairs = re.findall(r"^<!-- pair: (\w+) (\w+) [\d.]+GiB -->$", text, re.MULTILINE)
+        pairs = re.findall(r"^<!-- (?:pair|ranks): (\w+) (\w+)(?: [\d.]+GiB)? -->$", text, re.MULTILINE)
         self.assertGreaterEqual(len(pairs), 10)
         named = {name for pair in pairs for name in pair}
         self.assertEqual(named, {each.stem for each in (ROOT / "docs" / "images" / "gallery").glob("*.png")})
