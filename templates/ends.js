@@ -4,7 +4,7 @@ import { change } from "./state.js";
 import { boundedInteger, formatCount, numberPair } from "./text.js";
 
 /** Letters of the marks, in the order in which they are set. */
-export const LETTERS = ["A", "B", "C"];
+export const LETTERS = ["A", "B"];
 
 /** The meaning of an end as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has no such
  * end. @param {Page} page @param {string} text @returns {About | null} */
@@ -78,9 +78,9 @@ export function comparedRanges(page) {
 
 /* ---- marks ---- */
 
-export const MARKS_MOST = 3;
+export const MARKS_MOST = LETTERS.length;
 
-/** Marks a moment as A, the next ones as B and C, and then begins with A again. The first two marks are compared.
+/** Marks a moment as A, the next one as B, and then begins with A again. Two marks are compared.
  * @param {Page} page @param {number} event */
 export function markAt(page, event) {
     const marks = [...(page.state.marks.length < MARKS_MOST ? page.state.marks : []), { event, note: "" }];

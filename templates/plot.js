@@ -210,11 +210,11 @@ function laidOver(page, pane) {
     const own = pane === plotOf(page);
     // In another device's row they lie at their times.
     const shift = own ? 0 : clockShift(page, pane.view);
-    const [held, mark_a, mark_b, mark_c] = [state.moment, ...[0, 1, 2].map((i) => state.marks[i]?.event ?? null)].map(
-        (event) => (own ? (event ?? -2) : event === null ? NaN : usOfEvent(page, event) + shift),
+    const [held, mark_a, mark_b] = [state.moment, ...[0, 1].map((i) => state.marks[i]?.event ?? null)].map((event) =>
+        own ? (event ?? -2) : event === null ? NaN : usOfEvent(page, event) + shift,
     );
     const { from, to } = state.range ?? { from: -shift, to: -shift };
-    const marks = { held, mark_a, mark_b, mark_c, range_from: from + shift, range_to: to + shift };
+    const marks = { held, mark_a, mark_b, range_from: from + shift, range_to: to + shift };
     return own ? { pinned: state.selected ?? -2, ...marks, ...outlineRequest(page) } : marks;
 }
 

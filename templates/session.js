@@ -67,7 +67,7 @@ export function writeRecord(module, place, fields, values) {
 
 /** The values for what a request leaves out: no marks, no areas. */
 const PLAIN = {
-    ...{ scale: 1, areas: 0, pinned: -2, held: -2, mark_a: -2, mark_b: -2, mark_c: -2 },
+    ...{ scale: 1, areas: 0, pinned: -2, held: -2, mark_a: -2, mark_b: -2 },
     ...{ range_from: 0, range_to: 0, outline_from: 0, outline_to: 0, outline_shift: 0 },
 };
 

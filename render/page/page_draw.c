@@ -123,20 +123,28 @@ static bool dense_find(struct page_view *view, const struct raster_style *style,
     return !view->parted;
 }
 
-static uint32_t marked_moment(const struct page_view *view, double event) {
-    return event >= -1 ? moment_of(view, event) : MOMENT_NONE;
+/* Where a line stands, in 1/256 px: at a place of the axis (DRAW_PLACED), or in the middle of the visible part of an
+ * event's moment. Outside of the picture: there is none. */
+static int32_t mark_q8(const struct page_view *view, double mark) {
+    const struct view *window = &view_scene(view)->view;
+    bool placed = (small_of(view->request.flags) & DRAW_PLACED) != 0;
+    if (placed)
+        return view_position_q8(window, q16_of(mark));
+    if (!(mark >= -1))
+        return -1;
+    uint32_t moment = moment_of(view, mark);
+    int32_t from = view_x_q8(window, view_timeline(view), moment),
+            to = view_x_q8(window, view_timeline(view), moment + 1), end = (int32_t)window->width * 256;
+    to = to < end ? to : end;
+    return (int32_t)(((int64_t)from + (to > from ? to : from)) / 2);
 }
 
 static struct raster_marks marks_asked(const struct page_view *view) {
     const struct record_request *request = &view->request;
     return (struct raster_marks){
         .pinned = request->pinned >= 0 ? small_of(request->pinned) : UINT32_MAX,
-        .held = marked_moment(view, request->held),
-        .mark = {marked_moment(view, request->mark_a), marked_moment(view, request->mark_b),
-                 marked_moment(view, request->mark_c)},
-        .placed = (small_of(request->flags) & DRAW_PLACED) != 0,
-        .held_q16 = q16_of(request->held),
-        .mark_q16 = {q16_of(request->mark_a), q16_of(request->mark_b), q16_of(request->mark_c)},
+        .held_q8 = mark_q8(view, request->held),
+        .mark_q8 = {mark_q8(view, request->mark_a), mark_q8(view, request->mark_b)},
         .range_from_q16 = q16_of(request->range_from),
         .range_to_q16 = q16_of(request->range_to),
         .outline = {.from_q16 = q16_of(request->outline_from),

@@ -2,6 +2,7 @@
 #include "render/words/device.h"
 
 #include "base/format.h"
+#include "base/numbers.h"
 #include "render/png/chart_maker.h"
 
 #include <stdio.h>
@@ -284,7 +285,10 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
     arena_init(&layout->arena, input->host, SIZE_MAX);
     if (!options_are_valid(input->options))
         return CHART_SIZE;
-    struct chart_maker maker = {.in = input, .out = layout, .font = font};
+    struct chart_maker maker = {.in = input,
+                                .out = layout,
+                                .font = font,
+                                .unit = format_unit(LARGEST(input->n_groups, i, input->groups[i].bytes))};
     maker_sizes(&maker);
     chart_scene_init(&layout->scene, input);
     layout->plot_is_text = chart_shown(input)->peak_bytes == 0;
@@ -294,8 +298,7 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
                                  .top_bytes = chart_top_bytes(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);
-    if (!chart_unused_find(&maker) || !chart_map_find(&maker) || !chart_side_find(&maker) ||
-        !chart_also_find(&maker))
+    if (!chart_unused_find(&maker) || !chart_map_find(&maker) || !chart_side_find(&maker))
         return CHART_NO_MEMORY;
     struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
                         maker.height - maker.em * 3 / 2};

@@ -4,7 +4,6 @@
 
 #include "analysis/loop/category.h"
 #include "analysis/model/releases.h"
-#include "layout/also_shown.h"
 #include "layout/phases.h"
 #include "render/png/chart_layout.h"
 
@@ -21,8 +20,6 @@ struct chart_maker {
     struct releases releases; /* valid if there is a lane of unused memory */
     uint64_t category_bytes[CATEGORY_COUNT]; /* bytes by category at the legend's moment */
     bool categories_inferred;                /* no event gives the category of at least one allocation */
-    struct also_shown also[ALSO_SHOWN_MAX];
-    uint32_t n_also;
     unsigned unit; /* unit of all bytes in the lists beside the plot, as format_bytes_in takes it */
     bool failed;   /* there was no memory */
     bool measures; /* boxes are laid out but not added */
@@ -174,12 +171,7 @@ uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, in
 /* chart_findings.c: the most urgent findings, as many as fit into the area. */
 int32_t chart_findings_put(struct chart_maker *maker, struct rect area);
 
-/* chart_also.c: call sites that the picture shows and the legend does not list. The first finds them and the unit that
- * they share with the legend; false: no memory. */
-bool chart_also_find(struct chart_maker *maker);
-int32_t chart_also_put(struct chart_maker *maker, struct rect area);
-
-/* chart_side.c: categories, settings and call sites below the legend: the parts that fit into the area. The first
+/* chart_side.c: categories and settings below the legend: the parts that fit into the area. The first
  * function finds them; false: no memory. */
 bool chart_side_find(struct chart_maker *maker);
 int32_t chart_side_put(struct chart_maker *maker, struct rect area);

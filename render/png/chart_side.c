@@ -1,6 +1,5 @@
 /*
- * Below the legend, where there is room: call sites whose colours the legend does not list, the categories of what is
- * alive at its moment, and the allocator's settings.
+ * Below the legend, where there is room: the categories of what is alive at its moment, and the allocator's settings.
  *
  *     By category (inferred)
  *     [=====================|=======|====]
@@ -140,9 +139,8 @@ static int32_t settings_put(struct chart_maker *maker, struct rect area) {
 }
 
 int32_t chart_side_put(struct chart_maker *maker, struct rect area) {
-    /* Colours missing from the legend are next to it. The last parts are left out first if there is little room. */
-    static int32_t (*const parts[])(struct chart_maker *, struct rect) = {chart_also_put, categories_put,
-                                                                          settings_put};
+    /* The last one is left out first if there is little room. */
+    static int32_t (*const parts[])(struct chart_maker *, struct rect) = {categories_put, settings_put};
     int32_t bottom = area.y + area.height;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (CHART_MEASURED(maker, parts[i](maker, area)) > bottom)

@@ -24,17 +24,13 @@ struct raster_outline {
     int64_t shift_q16;        /* how far B lies after A */
 };
 
-/* What an address draws over the picture: its selected range, failed requests, the held moment, marks A to C, the
+/* What an address draws over the picture: its selected range, failed requests, the held moment, marks A and B, the
  * outline of a comparison, and the pinned allocation. */
-enum { RASTER_MARKS = 3, MOMENT_NONE = UINT32_MAX };
-#define PLACE_NONE (-(INT64_C(1) << 62))
+enum { RASTER_MARKS = 2 };
 struct raster_marks {
-    uint32_t pinned;                   /* UINT32_MAX: none */
-    uint32_t held, mark[RASTER_MARKS]; /* moments; MOMENT_NONE: none */
-    /* held and mark are another device's moments; here they are places of the axis: */
-    bool placed;
-    int64_t held_q16, mark_q16[RASTER_MARKS]; /* PLACE_NONE: none */
-    int64_t range_from_q16, range_to_q16;     /* along the view's axis; from >= to: none */
+    uint32_t pinned;                        /* UINT32_MAX: none */
+    int32_t held_q8, mark_q8[RASTER_MARKS]; /* in 1/256 px; outside of the picture: not drawn */
+    int64_t range_from_q16, range_to_q16;   /* along the view's axis; from >= to: none */
     struct raster_outline outline;
     const struct timeline *timeline; /* the recording, for its failed requests */
     const struct timeline *shown;    /* its filtered allocations, for the outline */

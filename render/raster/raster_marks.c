@@ -25,32 +25,13 @@ static void box_lay(struct painter *painter, int32_t x, int32_t y, int32_t end, 
 }
 
 /* Draws a line from top to bottom, this many pens wide, at a place in 1/256 px. */
-static void line_draw(struct painter *painter, int64_t x_q8, uint32_t pens, uint32_t rgb) {
+static void line_draw(struct painter *painter, int32_t x_q8, uint32_t pens, uint32_t rgb) {
     int32_t wide = (int32_t)(pens * painter->pen);
-    if (x_q8 < 0 || x_q8 > (int64_t)painter->width * 256)
+    if (x_q8 < 0 || x_q8 > (int32_t)painter->width * 256)
         return;
-    int32_t x = (int32_t)(x_q8 >> 8) - (wide - (int32_t)painter->pen) / 2,
-            most = (int32_t)painter->width - wide;
+    int32_t x = (x_q8 >> 8) - (wide - (int32_t)painter->pen) / 2, most = (int32_t)painter->width - wide;
     x = x > most ? most : x;
     box_lay(painter, x, 0, x + wide, (int32_t)painter->height, rgb, 256);
-}
-
-/* The middle of the visible part of a moment, in 1/256 px. */
-static int64_t moment_middle_q8(const struct painter *painter, uint32_t moment) {
-    const struct scene *scene = painter->scene;
-    int64_t from = view_x_q8(&scene->view, scene->timeline, moment),
-            to = view_x_q8(&scene->view, scene->timeline, moment + 1), end = (int64_t)painter->width * 256;
-    to = to < end ? to : end;
-    return (from + (to > from ? to : from)) / 2;
-}
-
-/* Draws a mark at a moment or at a place of the axis. */
-static void mark_draw(struct painter *painter, uint32_t moment, int64_t place_q16, uint32_t pens,
-                      uint32_t rgb) {
-    if (!painter->style->marks->placed && moment != MOMENT_NONE)
-        line_draw(painter, moment_middle_q8(painter, moment), pens, rgb);
-    else if (painter->style->marks->placed && place_q16 != PLACE_NONE)
-        line_draw(painter, view_position_q8(&painter->scene->view, place_q16), pens, rgb);
 }
 
 static void range_draw(struct painter *painter) {
@@ -228,10 +209,10 @@ bool painter_marks(struct painter *painter, struct arena *arena) {
         return true;
     range_draw(painter);
     ghosts_draw(painter);
-    mark_draw(painter, marks->held, marks->held_q16, 1, painter->theme->mark[0]);
+    line_draw(painter, marks->held_q8, 1, painter->theme->mark[0]);
     if (!compared_draw(painter, arena))
         return false;
     for (uint32_t i = 0; i < RASTER_MARKS; i++)
-        mark_draw(painter, marks->mark[i], marks->mark_q16[i], 2, painter->theme->mark[i]);
+        line_draw(painter, marks->mark_q8[i], 2, painter->theme->mark[i]);
     return painter->style->areas != NULL || pin_draw(painter, arena);
 }
