@@ -2,11 +2,11 @@
 #include "base/utf8.h"
 
 #include "base/bits.h"
+#include "base/suggest.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/recording.h"
 #include "cli/regex.h"
-#include "cli/suggest.h"
 #include "cli/terminal.h"
 #include "layout/device_part.h"
 
@@ -35,7 +35,7 @@ static bool expression_compile(regex_t *expression, const struct filter_word *wo
 static bool category_word_is_known(const struct filter_word *word, char *wrong, size_t capacity) {
     char typed[FILTER_TEXT_MAX_NBYTES + 1];
     snprintf(typed, sizeof typed, "%.*s", (int)word->nbytes, word->text);
-    struct suggestion suggestion = suggestion_start(typed);
+    struct suggestion suggestion = suggestion_start(word_text(typed));
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
         if (strcasecmp(typed, category_label[i].name) == 0)
             return true;
@@ -205,7 +205,7 @@ static void looked_start(struct looked *looked, const struct filter *filter) {
     if (looked->phase == NULL)
         return;
     snprintf(looked->typed, sizeof looked->typed, "%.*s", (int)looked->phase->nbytes, looked->phase->text);
-    looked->suggestion = suggestion_start(looked->typed);
+    looked->suggestion = suggestion_start(word_text(looked->typed));
 }
 
 /* Counts what passes on one device. False: no memory. */

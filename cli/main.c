@@ -155,7 +155,7 @@ static bool mistyped_verb(const char *word) {
     char found[PATH_MAX];
     if (strpbrk(word, "./") != NULL || access(word, F_OK) == 0)
         return false;
-    struct suggestion suggestion = suggestion_start(word);
+    struct suggestion suggestion = suggestion_start(word_text(word));
     for (size_t i = 0; i < N_VERBS; i++)
         suggestion_offer(&suggestion, verbs[i]->name);
     if (suggestion.closest != NULL)

@@ -1,10 +1,10 @@
 /* The command line, word by word, against the table of options. */
 #include "cli/options_internal.h"
 
+#include "base/suggest.h"
 #include "cli/ending.h"
 #include "cli/gone.h"
 #include "cli/memory.h"
-#include "cli/suggest.h"
 #include "cli/terminal.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static const struct option *option_by_letter(unsigned verbs, char letter) {
 static enum options_result unknown_name(const struct verb *verb, const char *name, size_t length) {
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", length < sizeof typed ? (int)length : (int)sizeof typed - 1, name);
-    struct suggestion suggestion = suggestion_start(typed);
+    struct suggestion suggestion = suggestion_start(word_text(typed));
     for (const struct option *option = NULL; (option = option_behind(option, verb->bit)) != NULL;)
         suggestion_offer(&suggestion, option->name);
     const struct option *elsewhere = option_by_name(VERB_ANY | VERB_RUN, name, length);

@@ -1,20 +1,9 @@
-/* "Did you mean": finds the known word, or the file, that a mistyped one is closest to. */
+/* "Did you mean" for the names of files. */
 #pragma once
 
+#include "base/suggest.h"
+
 #include <limits.h>
-#include <stdbool.h>
-
-/* A search for the closest of several words. suggestion_start begins it. */
-struct suggestion {
-    const char *typed;
-    const char *closest; /* NULL: none is close enough */
-    unsigned distance;
-};
-
-struct suggestion suggestion_start(const char *typed);
-
-/* Considers `word`, which must live as long as the suggestion. */
-void suggestion_offer(struct suggestion *suggestion, const char *word);
 
 /* Finds the file beside `path`, which does not exist, whose name is closest to its own; of equally close ones the first
  * in the alphabet. False: there is none, or its path is too long. O(files of the directory). */

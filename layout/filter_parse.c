@@ -1,5 +1,5 @@
 /* Parses a filter: text -> words (quotes, /.../) -> keys -> values. */
-#include "base/text.h"
+#include "base/suggest.h"
 #include "base/units.h"
 #include "layout/filter.h"
 
@@ -190,16 +190,22 @@ static const char *value_of_own(struct text value, struct filter_word *word) {
     return word->low == 1 || text_is_lower(value, "no") ? NULL : "is neither own:yes nor own:no";
 }
 
+/* A key, and what to say of a word that is close to it. */
+#define KEY(name, kind, read) \
+    { name, "has no such key; did you mean \"" name ":\"? (quotes make it a text)", kind, read }
+
 static const struct {
-    const char *name;
+    const char *name, *meant;
     enum filter_kind kind;
     const char *(*read)(struct text value, struct filter_word *word);
-} keys[] = {{"size", FILTER_SIZE, value_of_size},         {"age", FILTER_AGE_US, value_of_age},
-            {"stream", FILTER_STREAM, value_of_stream},   {"pool", FILTER_POOL, value_of_pool},
-            {"category", FILTER_CATEGORY, value_of_name}, {"phase", FILTER_PHASE, value_of_name},
-            {"step", FILTER_STEP, value_of_number},       {"file", FILTER_FILE, value_of_name},
-            {"alive", FILTER_ALIVE_PEAK, value_of_alive}, {"own", FILTER_OWN, value_of_own},
-            {"layer", FILTER_LAYER, value_of_number},     {"block", FILTER_BLOCK, value_of_name}};
+} keys[] = {KEY("size", FILTER_SIZE, value_of_size),         KEY("age", FILTER_AGE_US, value_of_age),
+            KEY("stream", FILTER_STREAM, value_of_stream),   KEY("pool", FILTER_POOL, value_of_pool),
+            KEY("category", FILTER_CATEGORY, value_of_name), KEY("phase", FILTER_PHASE, value_of_name),
+            KEY("step", FILTER_STEP, value_of_number),       KEY("file", FILTER_FILE, value_of_name),
+            KEY("alive", FILTER_ALIVE_PEAK, value_of_alive), KEY("own", FILTER_OWN, value_of_own),
+            KEY("layer", FILTER_LAYER, value_of_number),     KEY("block", FILTER_BLOCK, value_of_name)};
+
+enum { N_KEYS = sizeof keys / sizeof *keys };
 
 struct reader {
     const uint8_t *text;
@@ -271,6 +277,18 @@ static bool is_like_key(struct text text, uint32_t colon) {
     return colon >= 3 && colon + 1 < text.nbytes && text.at[colon + 1] != ':' && text.at[colon + 1] != '/';
 }
 
+static const char *unknown_key(struct text key) {
+    struct suggestion suggestion = suggestion_start(key);
+    for (uint32_t i = 0; i < N_KEYS; i++)
+        suggestion_offer(&suggestion, keys[i].name);
+    for (uint32_t i = 0; i < N_KEYS; i++)
+        if (keys[i].name == suggestion.closest)
+            return keys[i].meant;
+    return "has no such key; they are size, age, stream, pool, category, phase, step, file, alive, own, "
+           "layer "
+           "and block (quotes make it a text)";
+}
+
 static const char *read_key(struct text text, struct filter_word *word, bool *is_key) {
     uint32_t colon = 0;
     while (colon < text.nbytes && text.at[colon] != ':' && text.at[colon] != '"')
@@ -278,17 +296,14 @@ static const char *read_key(struct text text, struct filter_word *word, bool *is
     *is_key = false;
     if (colon == text.nbytes || text.at[colon] == '"')
         return NULL;
-    for (uint32_t i = 0; i < sizeof keys / sizeof *keys && !*is_key; i++)
+    for (uint32_t i = 0; i < N_KEYS && !*is_key; i++)
         if (text_is_lower((struct text){text.at, colon}, keys[i].name)) {
             *is_key = true;
             word->kind = keys[i].kind;
             return keys[i].read(unquoted(text_from(text, colon + 1)), word);
         }
     *is_key = is_like_key(text, colon);
-    return !*is_key
-               ? NULL
-               : "has no such key; they are size, age, stream, pool, category, phase, step, file, alive, "
-                 "own, layer and block (quotes make it a text)";
+    return *is_key ? unknown_key((struct text){text.at, colon}) : NULL;
 }
 
 static const char *read_word(struct reader *reader, struct filter_word *word) {

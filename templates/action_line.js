@@ -15,10 +15,11 @@ export function codeBlock(code) {
     return make("div", "code-block", make("pre", "", make("code", "", ...breakable(code))), button);
 }
 
-/** Parts of a text between which a line may be broken: after a sign between two names, and nowhere inside of a name.
+/** Parts of a text between which a line may be broken: after a sign between two names, and nowhere inside of a
+ * name or number.
  * @param {string} text */
 export const breakable = (text) =>
-    text.split(/(?<=[/._:=(,])(?=\w)/).flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
+    text.split(/(?<=[\w)\]"'](?:[/_:=(]|[.,](?!\d)))(?=\w)/).flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
 
 /** What is meant by each word of certainty. @type {Record<string, string>} */
 const SURE = {

@@ -8,8 +8,9 @@ export { context2d, cutText, lineScale, pen, pixelsOf, sizeCanvas, theme, themeC
 /** CSS pixels around the timeline, for labels. */
 export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));
 
-/** CSS pixels below the lane, for the labels of the axis. */
-export const AXIS_HEIGHT = 46;
+/** CSS pixels below the lane, for the labels of the axis; in a low box its title stands beside them.
+ * @param {Page} page */
+export const axisHeight = (page) => (plotOf(page).box.clientHeight < 360 ? 28 : 46);
 
 /**
  * A timeline as its axes, lane, marks and names need it. The selected device's is `plot`; the rows of other

@@ -14,6 +14,7 @@ import {
     formatShare,
     make,
     makeSwatch,
+    setText,
     tableFigures,
 } from "./text.js";
 
@@ -24,6 +25,7 @@ const ENTRY_WIDTH = 235;
 
 export const legendOf = perPage((page) => ({
     box: page.element("legend", HTMLUListElement),
+    open: page.element("legend-open", HTMLButtonElement),
     /** What the entries were made for. */
     asked: "",
 }));
@@ -95,10 +97,9 @@ export function legendEntries(page, event, most) {
 
 /** Rows of the legend, and how many entries lie side by side. @param {HTMLElement} box */
 function legendRoom(box) {
-    const { columnGap, gridTemplateRows } = getComputedStyle(box);
+    const { columnGap, gridTemplateRows, paddingLeft, paddingRight } = getComputedStyle(box);
     const rows = gridTemplateRows.split(" ").length;
-    const style = getComputedStyle(box);
-    const width = box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    const width = box.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
     const gap = parseFloat(columnGap) || 0;
     return { rows, columns: Math.max(1, Math.floor((width + gap) / (ENTRY_WIDTH + gap))) };
 }
@@ -114,7 +115,7 @@ const entryParts = (name, figure, share, title) => [
 export function drawLegend(page) {
     const { kept, state, view } = page;
     const legend = legendOf(page);
-    const { box } = legend;
+    const { box, open } = legend;
     // Parts of call sites need categories, which are found in turns.
     if (page.opening || box.offsetParent === null) return;
     const moment = shownMoment(page);
@@ -129,6 +130,7 @@ export function drawLegend(page) {
         age: () => scaleItem(page, 2, (events) => formatPlural(events, "event")),
     };
     const scale = /** @type {Record<string, () => HTMLElement>} */ (scales)[state.colorBy];
+    setText(open, "more");
     if (scale) {
         box.replaceChildren(scale(), ...patternItems(page));
         return;
@@ -151,6 +153,8 @@ export function drawLegend(page) {
         items.push(make("li", "legend-entry legend-rest", make("i", "swatch"), ...words));
     }
     box.setAttribute("aria-label", `${formatBytes(bytes)} ${momentWords(page, moment)}, by colour`);
+    // Where it is folded, its first line is shown.
+    setText(open, `${formatCount(Math.max(0, count - columns))} more`);
     box.replaceChildren(...items, ...keys);
     view.held = { count: 0, allocations: 0, bytes: 0 };
 }

@@ -24,12 +24,34 @@ function startMenu(/** @type {HTMLDetailsElement} */ menu) {
     });
 }
 
+/** Makes a button unfold a part of a narrow window: the tools, the legend. @param {HTMLElement} part
+ * @param {HTMLButtonElement} open */
+function startFold(part, open) {
+    const show = (/** @type {boolean} */ shown) => {
+        part.classList.toggle("unfolded", shown);
+        open.setAttribute("aria-expanded", String(shown));
+    };
+    open.addEventListener("click", () => show(!part.classList.contains("unfolded")));
+    for (const element of [part, open])
+        element.addEventListener("keydown", (event) => {
+            if (event.key !== "Escape" || !part.classList.contains("unfolded")) return;
+            show(false);
+            open.focus();
+            event.stopPropagation();
+        });
+    document.addEventListener("pointerdown", ({ target }) => {
+        if (target instanceof Node && !part.contains(target) && !open.contains(target)) show(false);
+    });
+}
+
 export function startMenus(/** @type {Page} */ page) {
     const menus = Array.from(page.element("app", HTMLDivElement).querySelectorAll("details.menu"));
     const closeOthers = (/** @type {Node} */ of) => {
         for (const menu of menus) if (menu instanceof HTMLDetailsElement && !menu.contains(of)) menu.open = false;
     };
     for (const menu of menus) if (menu instanceof HTMLDetailsElement) startMenu(menu);
+    startFold(page.element("tools", HTMLDivElement), page.element("tools-open", HTMLButtonElement));
+    startFold(page.element("legend", HTMLUListElement), page.element("legend-open", HTMLButtonElement));
     for (const type of ["pointerdown", "focusin"])
         document.addEventListener(type, ({ target }) => target instanceof Node && closeOthers(target));
 }

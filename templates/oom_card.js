@@ -5,36 +5,11 @@ import { phasesOfEvent, phaseText } from "./describe.js";
 import { devicePlan, isServed, planCode, planRows, spareText } from "./plan_view.js";
 import { prove } from "./proof.js";
 import { change, isDark, momentText, topSites } from "./state.js";
-import {
-    askedText,
-    BYTE_UNITS,
-    formatAt,
-    formatBytes,
-    formatExactBytes,
-    formatPlural,
-    make,
-    makeSwatch,
-} from "./text.js";
-
-/** Figures in one unit, with as many decimals as make different figures look different. @param {number[]} values */
-function formatAlike(values) {
-    const largest = Math.max(...values);
-    let unit = 0;
-    while (unit < 6 && largest >= 1024 ** (unit + 1)) unit++;
-    const text = (/** @type {number} */ bytes) =>
-        `${(bytes / 1024 ** unit).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })}` +
-        ` ${BYTE_UNITS[unit]}`;
-    const distinct = new Set(values).size;
-    const least = Math.min(...values.filter((value) => value > 0), largest);
-    const coarse = () => least < (unit > 2 ? 1 : 0.1) * 1024 ** unit;
-    while (unit > 0 && (new Set(values.map(text)).size < distinct || coarse())) unit--;
-    return values.map(text);
-}
+import { askedText, formatAt, formatBytes, formatExactBytes, formatPlural, make, makeSwatch } from "./text.js";
 
 /** A line on the bytes that were missing. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
-function lackText(page, { size, device_free: free }, { lacking_bytes, unused_bytes }) {
-    const [requested, lacking] = formatAlike([size, lacking_bytes, free, unused_bytes + free]);
-    if (lacking_bytes > 0) return `${lacking} short of the ${requested} requested`;
+function lackText(page, { size }, { lacking_bytes }) {
+    if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} requested`;
     if (!page.session.facts.has_allocations) return `${formatBytes(size)} requested, by the log`;
     return "Enough memory, but no hole serves it";
 }
@@ -81,15 +56,15 @@ function lackTable(/** @type {record_oom} */ { size, device_free }, /** @type {r
     if (found.free_blocks_known)
         rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes, false]);
     rows.push(["Free on the GPU", device_free, true], ["All holes + free", found.unused_bytes + device_free, true]);
-    const texts = formatAlike([...rows.map(([, bytes]) => bytes), found.lacking_bytes]);
     const table = make("table", "lack");
     rows.forEach(([name, bytes, serves], i) => {
         const head = make("th", "", name, { scope: "row" });
         const enough = serves && bytes >= size;
-        const lacks = i === rows.length - 1 && found.lacking_bytes > 0 ? ` ${texts[rows.length]} short` : "";
+        const lacks =
+            i === rows.length - 1 && found.lacking_bytes > 0 ? ` ${formatBytes(found.lacking_bytes)} short` : "";
         const verdict = i === 0 ? "" : enough ? "\u2713 enough" : `\u2715${lacks}`;
         const said = make("td", enough ? "enough" : "short", verdict);
-        table.append(make("tr", "", head, make("td", "number", texts[i]), said));
+        table.append(make("tr", "", head, make("td", "number", formatBytes(bytes)), said));
     });
     return table;
 }
@@ -133,8 +108,8 @@ function leastChange(page) {
     if (!plan || !first) return null;
     const code = planCode(first);
     const limit = plan.budget.used_bytes;
-    const fits = plan.scope === "request" ? "Gets past this request" : "Fits";
-    const gain = `${fits}${limit === null ? "" : `, with ${spareText(first, limit)}`}`;
+    const fits = plan.scope === "request" ? "Gets past it" : "Fits";
+    const gain = `${fits}${limit === null ? "" : `: ${spareText(first, limit)}`}`;
     const rest = plan.scope === "request" ? "; what the rest of its step needs is not recorded" : "";
     const why = `${first.title.charAt(0).toUpperCase()}${first.title.slice(1)}${rest}.`;
     return actionLine({ head: "What to do", sure: first.certainty, code, gain, why });

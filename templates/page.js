@@ -190,25 +190,6 @@ function startToolbar(/** @type {Page} */ page) {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(page, EVERYTHING));
 }
 
-/** Turns the toolbar of a narrow window into a menu. @param {Page} page */
-function startTools(page) {
-    const [tools, open] = [page.element("tools", HTMLDivElement), page.element("tools-open", HTMLButtonElement)];
-    const show = (/** @type {boolean} */ shown) => {
-        tools.classList.toggle("tools-shown", shown);
-        open.setAttribute("aria-expanded", String(shown));
-    };
-    open.addEventListener("click", () => show(!tools.classList.contains("tools-shown")));
-    tools.addEventListener("keydown", (event) => {
-        if (event.key !== "Escape" || !tools.classList.contains("tools-shown")) return;
-        show(false);
-        open.focus();
-        event.stopPropagation();
-    });
-    document.addEventListener("pointerdown", ({ target }) => {
-        if (target instanceof Node && !tools.contains(target) && !open.contains(target)) show(false);
-    });
-}
-
 function startSearch(/** @type {Page} */ page) {
     const ui = uiOf(page);
     let timer = 0;
@@ -329,7 +310,6 @@ export function startPage(page) {
     startProof(page);
     startGroups(page);
     startToolbar(page);
-    startTools(page);
     startMenus(page);
     startSearch(page);
     startPalette(page);

@@ -1,7 +1,7 @@
 // "Save PNG": draws the current view on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { addressOf, writeHash } from "./address.js";
 import { FRAME_USER } from "page_api";
-import { AXIS_HEIGHT, context2d, cutText, gutterOf, pen, plotOf, theme, themeColor } from "./canvas.js";
+import { axisHeight, context2d, cutText, gutterOf, pen, plotOf, theme, themeColor } from "./canvas.js";
 import { pinnedStack, pinnedText } from "./details.js";
 import { picturedRows } from "./device_rows.js";
 import { LETTERS } from "./ends.js";
@@ -204,7 +204,7 @@ export function* makePicture(page, scale, inside, worded = true) {
     let height = worded ? HEAD : 0;
     const tops = pictured.map(({ head, height: own, pane }) => {
         const top = height + (head ? ROW : 0);
-        height = top + own + (pane === plot ? AXIS_HEIGHT : 8);
+        height = top + own + (pane === plot ? axisHeight(page) : 8);
         return top;
     });
     const mapTop = height + (below ? below.lines.length * ROW + 4 : 0);

@@ -87,8 +87,7 @@ export const planCode = ({ code }) =>
         .join("\n");
 
 /** The bytes to spare below the limit of a row that is served. @param {Row} row @param {number} limit */
-export const spareText = (row, limit) =>
-    `${formatFine(Math.max(0, limit - needed(row)))} to spare${SERVED_WORDS[row.fits ?? ""]}`;
+export const spareText = (row, limit) => `${formatFine(Math.max(0, limit - needed(row)))} to spare`;
 
 /** A row's figure with its verdict: the bytes to spare below the limit, or those missing.
  * @param {Row} row @param {DevicePlan["budget"]} budget */
@@ -97,7 +96,7 @@ export function verdict(row, { used_bytes: limit }) {
     if (limit === null || isBound(row)) return make("span", "plan-verdict", figure);
     const short = needed(row) - limit;
     const lacks = short > 0 ? `at least ${formatFine(short)} short` : "does not fit";
-    const words = isServed(row) ? `\u2713 ${spareText(row, limit)}` : `\u2715 ${lacks}`;
+    const words = isServed(row) ? `\u2713 ${spareText(row, limit)}${SERVED_WORDS[row.fits ?? ""]}` : `\u2715 ${lacks}`;
     return make("span", "plan-verdict", figure, make("span", isServed(row) ? "enough" : "short", ` ${words}`));
 }
 

@@ -14,7 +14,7 @@ import {
 import { showsAreas, veilAreas } from "./areas.js";
 import { findsNames, nameBandsSoon, writeNames } from "./band_names.js";
 import {
-    AXIS_HEIGHT,
+    axisHeight,
     context2d,
     gutterOf,
     lineScale,
@@ -46,7 +46,7 @@ function roomOf(page) {
     const { box } = plotOf(page);
     const { left, top } = gutterOf(page);
     const lane = laneHeight(page);
-    const [right, bottom] = [rightGutter(page), AXIS_HEIGHT + lane];
+    const [right, bottom] = [rightGutter(page), axisHeight(page) + lane];
     const width = Math.max(40, Math.floor(box.clientWidth) - left - right);
     const height = Math.max(40, Math.floor(box.clientHeight) - top - bottom);
     return { lane, right, bottom, width, height, ratio: devicePixelRatio || 1 };
@@ -242,7 +242,7 @@ export function* drawForPicture(page, pane, lane, found, scale, inside) {
     };
     sizeCanvas(made.timeline, pane.width, pane.height, scale);
     const height = GUTTER.top + pane.height + lane.height;
-    sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, height + AXIS_HEIGHT, scale);
+    sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, height + axisHeight(page), scale);
     const { view, from, to, bottom, top } = pane;
     const laid = { ...laidOver(page, pane), scale: lineScale(scale) };
     yield* drawStackOn(made.timeline, page, made.timeline, view, from, to, bottom, top, found, laid);
@@ -315,8 +315,11 @@ function drawAlongAxis(/** @type {Page} */ page, /** @type {Context} */ context)
     const whose = state.all ? " of this device" : "";
     const since = `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event${whose}`;
     const title = view.facts.events === 0 ? "the state when the snapshot was taken" : time ? since : "event";
-    context.fillStyle = themeColor("--text");
-    context.fillText(title, plot.width / 2, base + 28);
+    const low = axisHeight(page) < 40;
+    const short = time ? (unit === 1e3 ? "ms" : "s") : title;
+    pen(context, { fillStyle: themeColor("--text"), textAlign: low && ticks.length ? "right" : "center" });
+    if (low && ticks.length) context.fillText(short, -24, base + 8);
+    else context.fillText(title, plot.width / 2, base + (low ? 8 : 28));
 }
 
 /** Names lines far above the picture at its upper edge, so that they need not be in it. @param {Context} context

@@ -58,15 +58,15 @@ function stepBars(page, finding, index) {
     const bytes = bytesAtEnds(page, finding, index, ends);
     const most = Math.max(...bytes);
     if (most === 0 || (finding.kind !== "levels_rise" && most !== finding.bytes)) return [];
-    const { text } = tableFigures(most);
+    const { text, number, unit } = tableFigures(most);
     const said = bytes.map((value, i) => `${steps[i].name} ${text(value)}`).join(", ");
     const bars = makeBox("img", "step-bars", `Alive at the end of each step: ${said}`);
     steps.forEach(({ name }, i) => {
         const bar = make("div", "step-bar");
         const old = i === 0 ? 0 : Math.min(bytes[i], bytes[i - 1]);
-        bar.style.height = `${(bytes[i] / most) * 56}px`;
+        bar.style.setProperty("--share", String(bytes[i] / most));
         bar.style.setProperty("--new", `${bytes[i] ? ((bytes[i] - old) / bytes[i]) * 100 : 0}%`);
-        const value = make("span", "step-value", text(bytes[i]));
+        const value = make("span", "step-value", number(bytes[i]), make("span", "step-unit", ` ${unit}`));
         bars.append(make("div", "step-column", value, bar, make("span", "step-name", name)));
     });
     return [bars];
@@ -147,7 +147,7 @@ function findingBody(/** @type {Page} */ page, /** @type {PageFinding} */ findin
     const { facts, code } = askCards(page.view)[index];
     return [
         ...findingPicture(page, finding, index),
-        make("p", "", ...breakable(facts)),
+        make("p", "card-facts", ...breakable(facts)),
         ...findingAction(page, finding, code),
     ];
 }

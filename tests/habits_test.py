@@ -47,10 +47,11 @@ class Endings(Case):
 
 class Filters(Case):
     def test_unknown_words(self):
-        for words, says in (("categry:activation", "has no such key; they are .*category, "),
+        for words, says in (("categry:activation", 'has no such key; did you mean "category:"'),
                             ("category:activatoin", 'did you mean "category:activation"'),
                             ("category:colour", "they are .*gradient, "),
-                            ("sise:>1MiB", "has no such key; they are size, "),
+                            ("sise:>1MiB", 'has no such key; did you mean "size:"'),
+                            ("colour:red", "has no such key; they are size, age, .*layer and block"),
                             ("alive:peek", "neither alive:peak nor alive:end"),
                             ("phase:bakward", 'did you mean "phase:backward"')):
             for verb in ("report", "png", "html", "check"):

@@ -119,7 +119,7 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
         [PLAN_EIGHT_BIT] = "bitsandbytes.optim.AdamW8bit(model.parameters())",
         [PLAN_OFFLOAD] =
             "torchao.optim.CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, fused=True)",
-        [PLAN_MICRO_BATCH] = "(loss / 2).backward() for each half of the batch, then one optimizer.step()",
+        [PLAN_MICRO_BATCH] = "(loss / 2).backward()  # for each half of the batch, then one optimizer.step()",
         [PLAN_NO_GRAD] = "with torch.no_grad():"};
     char settings[ALLOCATOR_SETTINGS_TEXT];
     switch ((enum plan_kind)change->kind) {
@@ -132,16 +132,18 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
     case PLAN_FINDING:
         switch ((enum finding_kind)change->finding->kind) {
         case FINDING_GRADIENTS_KEPT: words_say(words, "optimizer.zero_grad(set_to_none=True)"); break;
-        case FINDING_HELD_OVER: words_say(words, "del the name that holds it, at the end of the turn"); break;
+        case FINDING_HELD_OVER:
+            words_say(words, "del outputs  # or what holds it, at the end of the turn");
+            break;
         case FINDING_UNUSED_GRAPH: words_say(words, codes[PLAN_NO_GRAD]); break;
         case FINDING_AUTOCAST_COPIES: words_say(words, "torch.autocast(..., cache_enabled=False)"); break;
-        default: words_say(words, "keep .detach().cpu() or .item() of it"); break;
+        default: words_say(words, "kept = value.detach().cpu()  # or value.item()"); break;
         }
         break;
     case PLAN_CHECKPOINT:
         WORDS_TELL(words,
-                   "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) for the first %n of "
-                   "%n blocks",
+                   "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # in the first "
+                   "%n of %n blocks",
                    n_blocks, change->n_blocks);
         break;
     default: words_say(words, codes[change->kind]); break;

@@ -114,7 +114,7 @@ describe("plan", { skip }, () => {
         await withPage(writePage(oom), async (page) => {
             await page.locator("#tab-why").click();
             const card = page.locator("#panel-why .card").first();
-            await until(async () => ((await card.textContent()) ?? "").match(/What to domodel.*checkpoint\(block, x.*Gets past this request, with .* to spare.*Checkpoint 2 of 4 blocks/s), "the sentence");
+            await until(async () => ((await card.textContent()) ?? "").match(/What to domodel.*checkpoint\(block, x.*Gets past it: .* to spare.*Checkpoint 2 of 4 blocks/s), "the sentence");
             await card.locator("[data-action=plan]").click();
             await until(async () => (await page.locator("#tab-plan").getAttribute("aria-selected")) === "true", "the tab");
         });
