@@ -74,26 +74,30 @@ static const char *choice_add(struct words *words, const char *at, bool first) {
 
 void words_tell(struct words *words, const char *sentence, const uint64_t *figures,
                 bool (*other)(void *context, char mark), void *context) {
+    const uint64_t *next = figures;
     uint64_t count = 0;
     for (const char *at = sentence; *at != '\0'; at++) {
-        char mark = *at == '%' ? at[1] : '\0';
-        if (mark == 'b')
-            words_add_bytes(words, *figures++);
-        else if (mark == 'n')
-            words_add_count(words, count = *figures++);
-        else if (mark == 'd')
-            words_number(words, *figures++);
-        else if (mark == 's')
-            words_say(words, count == 1 ? "" : "s");
-        else if (mark == '(')
-            at = choice_add(words, at + 2, count == 1) - 1;
-        else if (mark == 'p') {
-            words_say(words, format_share(figures[0], figures[1]).text);
-            figures += 2;
-        } else if (mark == '\0' || other == NULL || !other(context, mark)) {
+        bool named = *at == '%' && at[1] >= '0' && at[1] <= '9';
+        const uint64_t *figure = named ? &figures[at[1] - '0'] : next;
+        char mark = *at == '%' ? at[1 + named] : '\0';
+        bool choice = mark == 's' || mark == '(';
+        if (choice && named)
+            count = *figure;
+        switch (mark) {
+        case 'b': words_add_bytes(words, *figure); break;
+        case 'n': words_add_count(words, count = *figure); break;
+        case 'd': words_number(words, *figure); break;
+        case 'p': words_say(words, format_share(figure[0], figure[1]).text); break;
+        case 's': words_say(words, count == 1 ? "" : "s"); break;
+        case '(': at = choice_add(words, at + 2 + named, count == 1) - 1 - named; break;
+        default:
+            if (mark != '\0' && !named && other != NULL && other(context, mark))
+                break;
             add_byte(words, *at);
             continue;
         }
-        at++; /* the mark */
+        if (!named && !choice)
+            next += mark == 'p' ? 2 : mark == 'b' || mark == 'n' || mark == 'd';
+        at += 1 + named; /* to the mark */
     }
 }

@@ -35,6 +35,8 @@ uint32_t words_end(struct words *words);
  *     %p    a share, of two figures: "31 %"      %s          "s", unless the last count was 1
  *     %d    digits: "18204"                      %(is|are)   the first if the last count was 1, else the second
  *
+ * A digit before the mark says which figure, from 0 on, instead of the next one: "%1b", "%0(is|are)", "%0s".
+ *
  * `other` (NULL: none) is asked about every other mark. True: it has added what stands for the mark; otherwise the
  * sentence has a percent sign there.
  */

@@ -56,95 +56,86 @@ static void settings_row(struct sheet *sheet, const struct report_device *report
 
 #define FIRST_TO_TRY "is the first thing to try (a rule of thumb)."
 #define NEARLY_ALL \
-    "makes nearly all of that usable, as a rule of thumb, and {1} would have been left to save elsewhere."
+    "makes nearly all of that usable, as a rule of thumb, and %1b would have been left to save elsewhere."
 #define UNSAID                                                                                   \
-    "{0} were reserved but not in use. If expandable segments are off (the file does not say), " \
-    "{variable}=expandable_segments:True "
+    "%0b were reserved but not in use. If expandable segments are off (the file does not say), " \
+    "%V=expandable_segments:True "
 #define OFF                                                               \
-    "Expandable segments are off, and {0} were reserved but not in use: " \
-    "{variable}=expandable_segments:True "
-#define MODELLED                                                                           \
-    "Expandable segments were off. With {variable}=expandable_segments:True the recorded " \
+    "Expandable segments are off, and %0b were reserved but not in use: " \
+    "%V=expandable_segments:True "
+#define MODELLED                                                                   \
+    "Expandable segments were off. With %V=expandable_segments:True the recorded " \
     "sequence, this request included, would have "
-#define UNUSED "{0} were reserved but not in use, more than was requested, "
+#define UNUSED "%0b were reserved but not in use, more than was requested, "
 
-/* {0} to {2} are the advice's bytes, {variable} is the variable that sets up the allocator, {unit} the word for the
- * loop's turns, {device} the device. */
+/* With the marks of words_tell: figures 0 to 2 are the advice's bytes, %V is the variable that sets up the allocator, %U
+ * the word for the loop's turns, %D the device. */
 static const char *const sentences[OOM_ADVICE_KINDS] = {
-    [OOM_ADVICE_NOTHING_IN_USE] = "Nothing was allocated by this process at that moment: {0} requested, "
-                                  "{1} free on the {device}.",
+    [OOM_ADVICE_NOTHING_IN_USE] = "Nothing was allocated by this process at that moment: %0b requested, "
+                                  "%1b free on the %D.",
     [OOM_ADVICE_ALL_ROUNDING] = UNUSED "but nothing of that is in free blocks: rounding up and remainders of "
                                        "blocks take it.",
     [OOM_ADVICE_FREE_PARTS] =
-        UNUSED "but {1} of that is in free blocks: rounding up and remainders of blocks take the rest.",
-    [OOM_ADVICE_FREE_PARTS_AT_MOST] = UNUSED "but at most {1} of that is in free blocks: rounding up and "
+        UNUSED "but %1b of that is in free blocks: rounding up and remainders of blocks take the rest.",
+    [OOM_ADVICE_FREE_PARTS_AT_MOST] = UNUSED "but at most %1b of that is in free blocks: rounding up and "
                                              "remainders of blocks take the rest.",
     [OOM_ADVICE_NO_BLOCK_LARGE] = UNUSED "and no free block among them was large enough.",
     [OOM_ADVICE_NO_BLOCK_SERVES] =
         UNUSED "and no free block of its pool, stream and size class was large enough.",
-    [OOM_ADVICE_FREE_ENOUGH] = "{0} were free on the {device}, enough for this request. So something else "
+    [OOM_ADVICE_FREE_ENOUGH] = "%0b were free on the %D, enough for this request. So something else "
                                "refused it: a limit set for "
                                "the process (torch.cuda.set_per_process_memory_fraction), or the driver.",
     [OOM_ADVICE_REQUEST_TOO_LARGE] =
-        "This one request is more than all that the process held and the {device} had "
-        "free together ({0}): freeing everything else would not have been enough.",
-    [OOM_ADVICE_LACKING] = "The memory was in use. Even with every free byte it would have been {0} short.",
-    [OOM_ADVICE_NOT_IN_ONE_PIECE] =
-        "What was free on the {device} and what was reserved but not in use would have "
-        "been enough together ({0}), but not in one piece.",
+        "This one request is more than all that the process held and the %D had "
+        "free together (%0b): freeing everything else would not have been enough.",
+    [OOM_ADVICE_LACKING] = "The memory was in use. Even with every free byte it would have been %0b short.",
+    [OOM_ADVICE_NOT_IN_ONE_PIECE] = "What was free on the %D and what was reserved but not in use would have "
+                                    "been enough together (%0b), but not in one piece.",
     [OOM_ADVICE_FITS] =
-        MODELLED "fitted into {0} of the {1} that the process had (model; what the program would do next "
+        MODELLED "fitted into %0b of the %1b that the process had (model; what the program would do next "
                  "is not recorded).",
-    [OOM_ADVICE_FITS_FROM] = MODELLED "needed {0}, {2} more than there was (model).",
+    [OOM_ADVICE_FITS_FROM] = MODELLED "needed %0b, %2b more than there was (model).",
     [OOM_ADVICE_OFF] = OFF FIRST_TO_TRY,
     [OOM_ADVICE_OFF_LACKING] = OFF NEARLY_ALL,
     [OOM_ADVICE_UNSAID] = UNSAID FIRST_TO_TRY,
     [OOM_ADVICE_UNSAID_LACKING] = UNSAID NEARLY_ALL,
     [OOM_ADVICE_ON_ALREADY] =
-        "Expandable segments are on already; the {0} that were reserved but not in use are free ends and "
+        "Expandable segments are on already; the %0b that were reserved but not in use are free ends and "
         "gaps of these, what other streams or private pools keep, and rounding.",
     [OOM_ADVICE_SPLIT_CLOSED] =
-        "max_split_size_mb is {0}: free blocks of that size serve only requests as large, "
-        "so {1} of free memory were closed to this one.",
+        "max_split_size_mb is %0b: free blocks of that size serve only requests as large, "
+        "so %1b of free memory were closed to this one.",
     [OOM_ADVICE_SPLIT_UNSET] =
-        "{0} are free in parts of segments that are otherwise in use. Where expandable "
+        "%0b are free in parts of segments that are otherwise in use. Where expandable "
         "segments cannot be used, max_split_size_mb keeps large blocks whole.",
     [OOM_ADVICE_PRIVATE_POOLS] =
-        "{0} of the free memory belong to private pools (CUDA graphs, MemPool), which nothing else can use.",
+        "%0b of the free memory belong to private pools (CUDA graphs, MemPool), which nothing else can use.",
     [OOM_ADVICE_PENDING] =
-        "{0} had been freed and waited for other streams (record_stream): synchronizing them "
+        "%0b had been freed and waited for other streams (record_stream): synchronizing them "
         "earlier gives it back.",
     [OOM_ADVICE_ROUNDING] =
-        "Rounding up and remainders of blocks that were not split off take {0}, as much as was "
+        "Rounding up and remainders of blocks that were not split off take %0b, as much as was "
         "requested: roundup_power2_divisions or many allocations of odd sizes cause that.",
-    [OOM_ADVICE_HELD_BY_OTHERS] =
-        "{0} of the {device}'s {1} are neither free nor reserved here: CUDA's context, "
-        "libraries or other processes hold them.",
-    [OOM_ADVICE_GROWTH] =
-        "What is carried over from {unit} to {unit} has risen by {0}, {1} more each {unit}: "
-        "see What to know.",
+    [OOM_ADVICE_HELD_BY_OTHERS] = "%0b of the %D's %1b are neither free nor reserved here: CUDA's context, "
+                                  "libraries or other processes hold them.",
+    [OOM_ADVICE_GROWTH] = "What is carried over from %U to %U has risen by %0b, %1b more each %U: "
+                          "see What to know.",
 };
 
-static void advice_tell(struct report_advice *told, const struct oom_advice *advice, const char *unit,
-                        const char *noun, struct text variable) {
-    struct words words = {told->text, sizeof told->text, 0};
-    told->code = oom_advice_code[advice->kind];
-    told->short_bytes = advice->kind == OOM_ADVICE_FITS_FROM ? advice->bytes[2] : 0;
-    for (const char *at = sentences[advice->kind]; *at != '\0';) {
-        uint32_t plain = (uint32_t)strcspn(at, "{");
-        words_add(&words, (struct text){(const uint8_t *)at, plain});
-        at += plain;
-        if (*at == '\0')
-            break;
-        if (at[1] == 'v')
-            words_add(&words, variable);
-        else
-            words_say(&words, at[1] == 'u'   ? unit
-                              : at[1] == 'd' ? noun
-                                             : format_bytes(advice->bytes[at[1] - '0']).text);
-        at = strchr(at, '}') + 1;
+struct oom_telling {
+    const struct report_device *report;
+    struct words words;
+};
+
+static bool advice_mark(void *context, char mark) {
+    struct oom_telling *telling = context;
+    const struct report_device *report = telling->report;
+    switch (mark) {
+    case 'V': words_add(&telling->words, allocator_variable(report->trace)); return true;
+    case 'U': words_say(&telling->words, turns_unit(&report->verdicts.turns)); return true;
+    case 'D': words_say(&telling->words, device_noun(report->trace, report->device)); return true;
+    default: return false;
     }
-    (void)words_end(&words);
 }
 
 /* Is it the first event, for which a plan is made, or the last, which the page shows? */
@@ -156,9 +147,13 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
                            struct report_advice advice[REPORT_ADVICE_MAX]) {
     struct oom_advice found[OOM_ADVICE_MOST];
     uint32_t count = oom_advise(report->oom_ground, oom->event, &oom->state, found);
-    for (uint32_t i = 0; i < count; i++)
-        advice_tell(&advice[i], &found[i], turns_unit(&report->verdicts.turns),
-                    device_noun(report->trace, report->device), allocator_variable(report->trace));
+    for (uint32_t i = 0; i < count; i++) {
+        struct oom_telling telling = {report, {advice[i].text, sizeof advice[i].text, 0}};
+        words_tell(&telling.words, sentences[found[i].kind], found[i].bytes, advice_mark, &telling);
+        (void)words_end(&telling.words);
+        advice[i].code = oom_advice_code[found[i].kind];
+        advice[i].short_bytes = found[i].kind == OOM_ADVICE_FITS_FROM ? found[i].bytes[2] : 0;
+    }
     if (report->plan[0] == '\0' || !is_end(report->device, oom->event))
         return count;
     advice[count].code = "plan";

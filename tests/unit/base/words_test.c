@@ -30,6 +30,17 @@ static bool add_site(void *context, char mark) {
     return mark == 'S';
 }
 
+/* A digit names the figure, in any order; the marks without one still take the next. */
+static void test_named_figures(void **unused) {
+    char text[200];
+    struct words words = {text, sizeof text, 0};
+    (void)unused;
+    WORDS_TELL(&words, "%2n step%s, %0n gradient%s (%1b) %0(is|are) kept, %2(it|they), %d, %0s", 2, 512, 1);
+    words_say(&words, "; ");
+    WORDS_TELL(&words, "%0p of it, %b, 100 %, %9", 31, 100);
+    expect(&words, "1 step, 2 gradients (512 B) are kept, it, 2, s; 31 % of it, 31 B, 100 %, %9");
+}
+
 /* Unknown marks stay as they are, also at the end. */
 static void test_other_marks(void **unused) {
     char text[200];
@@ -53,6 +64,7 @@ static void test_cut_on_a_character(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_named_figures),
         cmocka_unit_test(test_other_marks),
         cmocka_unit_test(test_cut_on_a_character),
     };
