@@ -64,13 +64,13 @@ def peak_of(rows):
     return peak, at
 
 
-def truth_of(snapshot, run, program):
+def truth_of(snapshot, noted, program):
     events = snapshot["device_traces"][0]
     times = [e.get("time_us", 0) for e in events]
     rows = allocations(events)
     peak, at = peak_of(rows)
     by_address = {}
-    for category, address, size, seen in run["seen"]:
+    for category, address, size, seen in noted["seen"]:
         by_address.setdefault(address, []).append((category, size, [t // 1000 for t in seen]))
     named = {(f, i): w for f, i, w in lines_of(program) if w in ("inputs", "cache")}
     totals = {}
@@ -81,9 +81,9 @@ def truth_of(snapshot, run, program):
         label = next((c for c, n, seen in by_address.get(address, []) if n == size and any(first <= t <= last for t in seen)), None)
         label = label or next((w for f in frames if (w := named.get((os.path.basename(f["filename"]), f["line"])))), "rest")
         totals[label] = totals.get(label, 0) + size
-    stamps = [t // 1000 for t, _ in run["marks"]]
+    stamps = [t // 1000 for t, _ in noted["marks"]]
     now = []
-    for _, what in run["marks"][:bisect.bisect_right(stamps, (times[at] if times else 0) + 1)]:
+    for _, what in noted["marks"][:bisect.bisect_right(stamps, (times[at] if times else 0) + 1)]:
         if not what.endswith(" end"):
             now.append(what)
         elif what[:-4] in now:
@@ -110,25 +110,31 @@ def portable(value, folders, memo):
     return made
 
 
+def run(python, stubs, program, arguments, dump, capacity="80G", settings="", stacks="python", **more):
+    """Runs a program, which writes `dump`; returns what the hook noted. RuntimeError: it did not run."""
+    env = dict(os.environ, LD_LIBRARY_PATH=str(stubs), FAKECUDA_MEM=str(capacity), FAKECUDA_CONTEXT="500M", FAKECUDA_OUT=str(dump), FAKECUDA_STACKS=stacks,
+               PYTHONPATH=f"{HERE / 'hook'}:{HERE / 'programs/common'}", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1",
+               TRANSFORMERS_VERBOSITY="error", TORCH_SYMBOLIZE_MODE="dladdr", **more)
+    if settings:
+        env["PYTORCH_CUDA_ALLOC_CONF"] = settings
+    done = subprocess.run([str(python), str(HERE / "programs" / program), *arguments.split()], env=env, capture_output=True, text=True, timeout=300)
+    result = Path(f"{dump}.run.json")
+    noted = json.loads(result.read_text()) if result.exists() else {"exit": "error"}
+    result.unlink(missing_ok=True)
+    if noted["exit"] == "error":
+        raise RuntimeError(f"{program} {arguments}: {done.stderr[-2000:]}")
+    return noted
+
+
 def record(row, python, stubs, out):
     """Runs the program of the row and writes its recording and truth; returns the truth. RuntimeError: it did not run."""
     program = HERE / "programs" / row["program"]
     with tempfile.TemporaryDirectory() as folder:
-        dump = f"{folder}/x.pickle"
-        env = dict(os.environ, LD_LIBRARY_PATH=str(stubs), FAKECUDA_MEM=row["capacity"] or "80G", FAKECUDA_CONTEXT="500M", FAKECUDA_OUT=dump,
-                   FAKECUDA_STACKS=row["stacks"] or "python", PYTHONPATH=f"{HERE / 'hook'}:{HERE / 'programs/common'}",
-                   PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1", TRANSFORMERS_VERBOSITY="error", TORCH_SYMBOLIZE_MODE="dladdr")
-        if row["settings"]:
-            env["PYTORCH_CUDA_ALLOC_CONF"] = row["settings"]
-        done = subprocess.run([str(python), str(program), *row["arguments"].split()], env=env, capture_output=True, text=True, timeout=300)
-        if not os.path.exists(dump + ".run.json"):
-            raise RuntimeError(f"{row['name']}: no result\n{done.stderr[-2000:]}")
-        run = json.loads(Path(dump + ".run.json").read_text())
-        if run["exit"] == "error":
-            raise RuntimeError(f"{row['name']}: {done.stderr[-2000:]}")
-        snapshot = pickle.loads(Path(dump).read_bytes())
+        dump = Path(folder) / "x.pickle"
+        noted = run(python, stubs, row["program"], row["arguments"], dump, row["capacity"] or "80G", row["settings"], row["stacks"] or "python")
+        snapshot = pickle.loads(dump.read_bytes())
     truth = {**{k: row[k] for k in ("program", "arguments", "capacity", "settings")},
-             **{k: v for k, v in run.items() if k not in ("marks", "seen", "seconds", "where")}, **truth_of(snapshot, run, program)}
+             **{k: v for k, v in noted.items() if k not in ("marks", "seen", "seconds", "where")}, **truth_of(snapshot, noted, program)}
     prefix = Path(python).parent.parent
     folders = [(str(HERE / "programs"), "/train"), (str(prefix), "/venv"), (str(prefix.resolve()), "/venv")]
     with lzma.open(out / f"{row['name']}.pickle.xz", "wb", preset=9) as f:
