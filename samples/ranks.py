@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sets of per-rank recordings with known truth: which rank is odd, by which line, and which ranks do the same work.
+"""Sets of per-rank recordings with known truth: which rank is odd, and by which line.
 
     samples/ranks.py OUT [NAME...]      writes one folder per set, OUT/NAME/rank0.pickle ..., and OUT/truth.json
 """
@@ -72,8 +72,8 @@ class Set:
     """`ranks`: rank, or (rank, step), -> how it ran. `odd`: rank -> line that must be named (None: any). `findings`: how
     many findings there must be about them (None: any number)."""
 
-    def __init__(self, name, ranks, odd=None, cohorts=1, findings=None, called="rank{}"):
-        self.name, self.ranks, self.odd, self.cohorts, self.findings = name, ranks, odd or {}, cohorts, findings
+    def __init__(self, name, ranks, odd=None, findings=None, called="rank{}"):
+        self.name, self.ranks, self.odd, self.findings = name, ranks, odd or {}, findings
         self.called = called  # the name of a file by its rank; a function if that is not enough
 
     def file_name(self, rank):
@@ -118,17 +118,17 @@ def parallel_sets():
     found = []
     for word, count, size in (("ep", 16, 4), ("ep", 8, 4), ("cp", 16, 2), ("tp", 32, 8)):
         name, called = f"{word}{size}_of_{count}", placed(word, size)
-        found.append(Set(f"{name}_uneven", uneven(count, size, 1), cohorts=2, called=called))
-        found.append(Set(f"{name}_uneven_noise", uneven(count, size, 1, noise=8), cohorts=2, called=called))
+        found.append(Set(f"{name}_uneven", uneven(count, size, 1), called=called))
+        found.append(Set(f"{name}_uneven_noise", uneven(count, size, 1, noise=8), called=called))
         found.append(Set(f"{name}_equal", equal(count), called=called))
         found.append(Set(f"{name}_leak", planted(equal(count), rank=(2,), leak_bytes=48 * MIB), {2: PROBE_LINE}, called=called))
         found.append(Set(f"{name}_uneven_extra", planted(uneven(count, size, 1), rank=(0,), extra_bytes=300 * MIB),
-                         {0: CACHE_LINE}, cohorts=2, called=called))
+                         {0: CACHE_LINE}, called=called))
         found.append(Set(f"{name}_longer", planted(equal(count), rank=(2,), batch=8), {2: None}, called=called))
         if count // size < 3:  # if two ranks should be alike and are not, nobody knows which one is odd
             continue
         found.append(Set(f"{name}_uneven_leak", planted(uneven(count, size, 1), rank=(size + 1,), leak_bytes=48 * MIB),
-                         {size + 1: PROBE_LINE}, cohorts=2, called=called))
+                         {size + 1: PROBE_LINE}, called=called))
     return found
 
 
@@ -152,11 +152,11 @@ def sets():
         found.append(Set(f"partial_steps_{count}", {rank: dict(half=rank % 2 == 1) for rank in range(count)}))
         found.append(Set(f"longer_batch_in_{count}", planted(equal(count), rank=(4,), batch=8), {4: None}))
     for count in (4, 8):
-        found.append(Set(f"stages_4x{count}", stages(4, count), cohorts=4))
+        found.append(Set(f"stages_4x{count}", stages(4, count)))
         found.append(Set(f"stages_4x{count}_leak", planted(stages(4, count), rank=(count + 1,), leak_bytes=64 * MIB),
-                         {count + 1: PROBE_LINE}, cohorts=4))
+                         {count + 1: PROBE_LINE}))
         found.append(Set(f"stages_4x{count}_extra", planted(stages(4, count), rank=(2 * count,), extra_bytes=400 * MIB),
-                         {2 * count: CACHE_LINE}, cohorts=4))
+                         {2 * count: CACHE_LINE}))
     dice = Dice(5)
     found.append(Set("all_odd_8", {rank: dict(tokens=128 + 64 * dice.between(0, 12)) for rank in range(8)}))
     found.append(Set("two_ranks_one_higher", planted(equal(2), rank=(1,), extra_bytes=200 * MIB), {1: CACHE_LINE}))
@@ -168,7 +168,7 @@ def sets():
         found.append(Set(f"oom_{count}_of_{of}", ran_out, {rank: None for rank in range(count)}, findings=1))
     several = {(rank, step): dict(extra_bytes=(300 + step) * MIB if rank == 5 else 0)
                for rank in range(8) for step in (10, 20, 30, 40)}
-    found.append(Set("all_steps_of_one_rank", several, {5: CACHE_LINE}, cohorts=4, findings=1))
+    found.append(Set("all_steps_of_one_rank", several, {5: CACHE_LINE}, findings=1))
     found.append(Set("small_difference_16", planted(equal(16), rank=(9,), extra_bytes=MIB // 2)))
     return found
 
@@ -185,7 +185,7 @@ def write(folder, found):
                 made[key] = record(1 + len(made), **how)
             name = each.file_name(rank) if isinstance(rank, int) else f"rank{rank[0]}_step{rank[1]}"
             (target / f"{name}.pickle").write_bytes(pickle.dumps(made[key], protocol=4))
-        truth[each.name] = {"ranks": len(each.ranks), "odd": each.odd, "cohorts": each.cohorts}
+        truth[each.name] = {"ranks": len(each.ranks), "odd": each.odd}
     (folder / "truth.json").write_text(json.dumps(truth, indent=2) + "\n")
 
 

@@ -108,7 +108,7 @@ function start() {
     function arrange() {
         const { words, sort, falling } = state.get();
         if (search.value !== words) search.value = words;
-        const passes = createWords(words, rows, (index) => (batch.cohortOf(index)?.number ?? -1) + 1);
+        const passes = createWords(words, rows);
         table.arrange(passes, { sort, falling });
         for (const badge of element("badges", HTMLElement).querySelectorAll("button"))
             badge.setAttribute("aria-pressed", String(badge.dataset.words === words));

@@ -198,7 +198,7 @@ describe("sixteen ranks", { skip }, () => {
             assert.deepEqual(findings, titles.slice(0, 12));
             if (titles.length > 12) await page.locator("#findings-more").click();
             assert.deepEqual(await texts(page, "#findings .finding .title"), titles);
-            assert.match(findings.join("\n"), /^rank 3 peaks .* above the median; .* keeps .* more each step/m);
+            assert.match(findings.join("\n"), /^rank 3 peaks .* above the median; .* holds .* more/m);
             // Ten lines that leak in one rank are one finding.
             assert.equal(titles.filter((/** @type {string} */ title) => /^rank 3: .*more each step/.test(title)).length, 1);
             assert.match(titles.join("\n"), /^rank 3: loss\.py:19 token_loss and \d+ other call sites keep .* more each step$/m);

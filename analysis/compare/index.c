@@ -66,7 +66,7 @@ static int candidate_compare(const void *a, const void *b) {
 
 static bool is_candidate(const struct index_row *row, const struct index_row *odd) {
     return row != odd && row->copy_of == NULL && row->finding == NULL && row->truncation == NULL &&
-           row->cohort == odd->cohort && row->step == odd->step;
+           row->peers == odd->peers;
 }
 
 static uint32_t median_of(const struct index *index, uint32_t odd, struct candidate *candidates) {

@@ -11,16 +11,9 @@ enum { INDEX_NOBODY = UINT32_MAX }; /* no row */
 
 enum { INDEX_SAMPLES = 256 }; /* at most, per curve */
 
-enum { INDEX_PLACES = 3 }; /* expert, context and tensor parallelism */
+enum { INDEX_PLACES = 3 }; /* in expert, context and tensor parallelism */
 
-/* A call site and what it holds at the peak. */
-struct index_site {
-    const char *site; /* "train.py:41 forward" */
-    uint64_t bytes;
-    uint64_t count; /* allocations */
-};
-
-/* By how much a row's call site is above (or below) the median of its cohort. */
+/* By how much a row's call site is above (or below) the median of its peers. */
 struct index_difference {
     const char *site;
     uint64_t bytes, median_bytes;
@@ -32,7 +25,7 @@ enum { INDEX_NOTES = 16 }; /* most findings taken from a row's own report */
 enum index_about {
     INDEX_OF_REPORTS, /* conclusions of the reports of single recordings */
     INDEX_OF_OOM,     /* rows that ran out of memory */
-    INDEX_OF_RANK,    /* rank_odd, rank_only_line: a row against its cohort */
+    INDEX_OF_RANK,    /* rank_odd: a row against its peers */
 };
 
 /* A conclusion of one recording's report. */
@@ -52,8 +45,7 @@ enum index_odd {
     INDEX_ODD_OOM = 8,
     INDEX_ODD_TRUNCATED = 16,
     INDEX_ODD_GROWTH = 32,
-    INDEX_ODD_LINE = 64,  /* a call site that no other rank has */
-    INDEX_ODD_STEPS = 128 /* fewer complete steps than the others */
+    INDEX_ODD_STEPS = 64 /* fewer complete steps than the others */
 };
 
 /* What a rank would need under a setting on an unlimited device, and whether the device of --gpu is enough. The name is
@@ -85,10 +77,9 @@ struct index_row {
     uint32_t n_ooms;
     uint64_t oom_requested_bytes, oom_free_bytes; /* of the first error; OOM_UNKNOWN */
     const char *truncation; /* the reader's sentence if the file is truncated; NULL: it is complete */
-    uint32_t n_samples, n_sites;
-    uint64_t *samples;        /* live bytes: the highest in each of n_samples equal parts of the run */
-    uint64_t *sample_us;      /* begin of each part, since the Unix epoch; NULL: the file has no times */
-    struct index_site *sites; /* at the peak, by falling bytes */
+    uint32_t n_samples;
+    uint64_t *samples;   /* live bytes: the highest in each of n_samples equal parts of the run */
+    uint64_t *sample_us; /* begin of each part, since the Unix epoch; NULL: the file has no times */
     struct rank_profile profile;
     const char **call_names;  /* [profile.n_calls] */
     const char *host, *group; /* "": not in the file's name */
@@ -107,20 +98,18 @@ struct index_row {
     /* another row that is no copy has this rank and step: only the path tells them apart */
     bool has_namesake;
     unsigned odd;          /* of enum index_odd */
-    double score;          /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
+    double score;          /* robust z-score of the peak; 0: too few rows, or no spread */
     double severity;       /* the largest difference as a share of the median, for sorting */
     const char *made_of;   /* what the peak consists of, in a sentence; NULL: a log, or unknown */
     const char *finding;   /* a sentence for people; NULL: nothing found */
     const char *predicate; /* the same without its subject */
     const char *kind;      /* kind of the finding, as in summary.json */
     const char *blamed;    /* call site named by the finding; NULL: none */
-    /* page of the difference from its cohort's median row, beside the index; NULL: not made */
+    /* page of the difference from its peers' median row, beside the index; NULL: not made */
     const char *diff;
     const char *copy_of; /* input of the row whose recording this is a copy of; NULL: no copy, so it counts */
-    uint32_t cohort, cohort_size;
-    int64_t at_step;          /* compared at the end of this step; INDEX_UNKNOWN: over the whole recordings */
+    uint32_t peers;      /* rows with the same number are compared with each other */
     int64_t growth_bytes;     /* per step */
-    const char *growth_site;  /* NULL: none */
     int64_t difference_bytes; /* of the first figure in the finding */
     uint32_t n_steps, n_differences;
     struct index_difference *differences; /* first what is above, by falling size; then what is below */
@@ -135,7 +124,7 @@ struct index_finding {
     uint64_t bytes;
     uint32_t n_rows, *rows; /* indices of rows, rising */
     /* For kinds rank_...: the first of its rows is compared with this one. */
-    uint32_t against; /* the cohort's median row; INDEX_NOBODY: there is none */
+    uint32_t against; /* the median row of its peers; INDEX_NOBODY: there is none */
     const char *diff; /* page of the difference, beside the index; NULL: not made */
 };
 
@@ -153,7 +142,7 @@ struct index {
     struct index_refusal *failed, *skipped;
 
     bool lacks_memory; /* a sentence could not be made */
-    uint32_t n_cohorts, n_copies;
+    uint32_t n_copies;
     uint32_t n_findings; /* filled by index_analyse: the most severe first */
     struct index_finding *findings;
     uint32_t n_planned, n_together; /* rows with settings; settings that all of these rows have */
@@ -176,20 +165,16 @@ void index_sort(struct index *index);
 /* Marks rows with the recording of another row as its copies. Rows are sorted. O(n log n). False: no memory. */
 bool index_mark_copies(struct index *index);
 
-/* Gives each place in expert, context or tensor parallelism a group of its own ("pp2 ep1"), if ranks of one place
- * are alike and ranks of different places are not. Call it after index_mark_copies. O(n log n). False: no memory. */
-bool index_split_places(struct index *index);
-
 /*
- * Compares each row with the others of its cohort (analysis/compare/outliers.h), puts the results into sentences and
+ * Compares each row with its peers (analysis/compare/outliers.h), puts the results into sentences and
  * unites similar ones. Copies are not compared. Call it after index_mark_copies. False:
  * no memory.
  */
 bool index_analyse(struct index *index);
 
 /*
- * Chooses for every finding about an odd rank the row to compare it with (`against`): of its cohort and step, among
- * rows without a finding, the one with the middle peak. Call it after index_analyse. O(findings * rows). False: no
+ * Chooses for every finding about an odd rank the row to compare it with (`against`): of its peers, among
+ * those without a finding, the one with the middle peak. Call it after index_analyse. O(findings * rows). False: no
  * memory.
  */
 bool index_choose_medians(struct index *index);

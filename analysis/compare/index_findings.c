@@ -241,7 +241,13 @@ static bool findings_unite(struct index *index) {
 
 static void outlier_fill(struct outlier_row *to, const struct index_row *row) {
     *to = (struct outlier_row){
-        .of = {&row->profile, row->step, group_hash(row->group), row->rank},
+        .profile = &row->profile,
+        .of = {{[PEER_DUMP] = (uint64_t)row->step + 1,
+                [PEER_GROUP] = group_hash(row->group),
+                [PEER_EP] = (uint64_t)row->place[0] + 1,
+                [PEER_CP] = (uint64_t)row->place[1] + 1,
+                [PEER_TP] = (uint64_t)row->place[2] + 1,
+                [PEER_MODEL] = row->profile.signature}},
         .peak_bytes = row->peak_bytes,
         .end_bytes = row->end_bytes,
         .n_events = row->n_events,
@@ -303,8 +309,7 @@ static void dumps_part(const struct index *index, struct outlier_row *rows, cons
         }
         for (uint32_t i = from; several && i < to; i++) {
             const char *input = index->rows[of[dumps[i].compared]].input, *slash = strrchr(input, '/');
-            int64_t *step = &rows[dumps[i].compared].of.step;
-            *step = (int64_t)((name_hash(slash != NULL ? slash + 1 : input) ^ (uint64_t)*step) >> 1);
+            rows[dumps[i].compared].of.key[PEER_DUMP] ^= name_hash(slash != NULL ? slash + 1 : input);
         }
     }
 }
@@ -325,7 +330,7 @@ bool index_analyse(struct index *index) {
         namesakes_mark(index, of, count);
         dumps_part(index, rows, of, count, dumps);
     }
-    done = done && outliers_find(rows, count, &scratch, &index->n_cohorts);
+    done = done && outliers_find(rows, count, &scratch);
     for (uint32_t i = 0; done && i < count; i++)
         index_row_tell(index, &index->rows[of[i]], &rows[i], of);
     arena_release(&scratch);

@@ -56,7 +56,7 @@ static void row_take_differences(struct index *index, struct index_row *row, con
     for (uint32_t i = 0; row->differences != NULL && i < from->n_differences; i++) {
         const struct outlier_difference *difference = &from->difference[i];
         const char *name = site_name(&index->rows[of[difference->owner]], difference->site);
-        if (name != NULL)
+        if (name != NULL && name[0] != '\0')
             row->differences[row->n_differences++] =
                 (struct index_difference){name, difference->bytes, difference->median_bytes};
     }
@@ -79,9 +79,7 @@ static void row_mark_odd(struct index_row *row, const struct outlier_row *from) 
         row->odd |= INDEX_ODD_OOM;
     if (row->truncation != NULL)
         row->odd |= INDEX_ODD_TRUNCATED;
-    if (from->only_site != 0)
-        row->odd |= INDEX_ODD_LINE;
-    if (from->cohort_size >= 4 && from->n_steps < from->median_steps && row->truncation == NULL)
+    if (from->crew_size >= 4 && from->n_steps < from->median_steps && row->truncation == NULL)
         row->odd |= INDEX_ODD_STEPS;
 }
 
@@ -110,16 +108,14 @@ static const char *tell_oom(struct telling *telling) {
 
 static const char *tell_figure(struct telling *telling, enum outlier_measure measure, const char *verb) {
     const struct outlier_figure *figure = &telling->from->figure[measure];
-    const char *nbytes = format_bytes(distance_of(figure->value, figure->median)).text;
     telling->value = figure->value;
     telling->median = figure->median;
-    if (figure->higher && measure == OUTLIER_PEAK)
-        return index_say(telling->index, "%s %s higher than the next", verb, nbytes);
-    return index_say(telling->index, "%s %s %s the %s", verb, nbytes,
+    return index_say(telling->index, "%s %s %s the %s", verb,
+                     format_bytes(distance_of(figure->value, figure->median)).text,
                      figure->value > figure->median ? "above" : "below", figure->higher ? "next" : "median");
 }
 
-/* What the sentence says first: the first that holds. NULL: nothing but, perhaps, a line that only this row has. */
+/* By what the row stands out: the first that holds. NULL: nothing. */
 static const char *head_of(struct telling *telling) {
     const struct outlier_row *from = telling->from;
     const struct outlier_figure *figure = from->figure, *events = &figure[OUTLIER_EVENTS];
@@ -136,8 +132,6 @@ static const char *head_of(struct telling *telling) {
                            from->at_step != RANK_NO_STEP
                                ? index_say(index, "is, after step %" PRId64 ",", from->at_step)
                                : "ends");
-    if ((row->odd & INDEX_ODD_LINE) != 0 && (row->odd & INDEX_ODD_GROWTH) == 0)
-        return NULL;
     if (row->odd & INDEX_ODD_GROWTH)
         return index_say(index, "keeps %s more each step",
                          format_bytes((uint64_t)(row->growth_bytes > 0 ? row->growth_bytes : 0)).text);
@@ -151,81 +145,45 @@ static const char *head_of(struct telling *telling) {
     return NULL;
 }
 
-/* The site with the largest excess, or deficit, over the median. */
-static const struct index_difference *largest_difference(const struct telling *telling) {
+/* The call site whose bytes differ most in the direction of the figure that the head names. It becomes row->blamed.
+ * NULL: unknown. */
+static const char *tail_of(struct telling *telling) {
+    struct index_row *row = telling->row;
+    bool more = telling->value > telling->median;
     const struct index_difference *best = NULL;
-    for (uint32_t i = 0; i < telling->row->n_differences; i++) {
-        const struct index_difference *each = &telling->row->differences[i];
-        if ((each->bytes > each->median_bytes) == (telling->value > telling->median) &&
+    for (uint32_t i = 0; telling->value != telling->median && i < row->n_differences; i++) {
+        const struct index_difference *each = &row->differences[i];
+        if ((each->bytes > each->median_bytes) == more &&
             (best == NULL ||
              distance_of(each->bytes, each->median_bytes) > distance_of(best->bytes, best->median_bytes)))
             best = each;
     }
-    return best;
-}
-
-/* Which line makes it so: one that no other rank has, one that grows, or the one that differs most. It becomes
- * row->blamed. A figure that the head has said is not said again. NULL: unknown. */
-static const char *tail_of(struct telling *telling, bool has_head) {
-    struct index *index = telling->index;
-    struct index_row *row = telling->row;
-    const struct outlier_row *from = telling->from;
-    const struct outlier_figure *end = &from->figure[OUTLIER_END];
-    uint64_t whole = distance_of(telling->value, telling->median);
-    const struct figure said = format_bytes(whole);
-    bool grows =
-        from->figure[OUTLIER_GROWTH].odd || ((end->odd || end->higher) && row->growth_bytes > 1 << 20);
-    if (row->odd & INDEX_ODD_LINE) {
-        const struct figure held = format_bytes(from->only_bytes);
-        const char *name = site_name(row, from->only_site);
-        bool again = strcmp(held.text, said.text) == 0;
-        row->blamed = name;
-        return index_say(index, "only %s has %.*s%s%s", has_head ? "it" : index_subject(index, row),
-                         SHORT(name != NULL ? name : "(unknown)"), again ? "" : ", ", again ? "" : held.text);
-    }
-    if (grows && row->growth_bytes >= 1 << 10 && row->growth_site != NULL) {
-        const struct figure kept = format_bytes(from->growth_site_bytes);
-        bool again = strcmp(kept.text, said.text) == 0 || (row->odd & INDEX_ODD_GROWTH) != 0;
-        row->blamed = row->growth_site;
-        return index_say(index, "%.*s keeps %s%smore each step", SHORT(row->growth_site),
-                         again ? "" : kept.text, again ? "" : " ");
-    }
-    const struct index_difference *best = whole != 0 ? largest_difference(telling) : NULL;
     if (best == NULL)
         return NULL;
-    uint64_t part = distance_of(best->bytes, best->median_bytes);
-    const struct figure own = format_bytes(part);
-    const char *direction = telling->value > telling->median ? "more" : "less";
+    const struct figure own = format_bytes(distance_of(best->bytes, best->median_bytes));
     row->blamed = best->site;
-    if (strcmp(own.text, said.text) == 0 && (row->odd & INDEX_ODD_OOM) == 0)
-        return index_say(index, "all of it %s %.*s", direction[0] == 'm' ? "from" : "missing at",
-                         SHORT(best->site));
-    if ((row->odd & INDEX_ODD_OOM) == 0 && telling->value > telling->median && part < whole)
-        return index_say(index, "%s of it from %.*s", own.text, SHORT(best->site));
-    return index_say(index, "%.*s holds %s %s", SHORT(best->site), own.text, direction);
+    if ((row->odd & INDEX_ODD_OOM) == 0 &&
+        strcmp(own.text, format_bytes(distance_of(telling->value, telling->median)).text) == 0)
+        return index_say(telling->index, "all of it at %.*s", SHORT(best->site));
+    return index_say(telling->index, "%.*s holds %s %s", SHORT(best->site), own.text, more ? "more" : "less");
 }
 
 void index_row_tell(struct index *index, struct index_row *row, const struct outlier_row *from,
                     const uint32_t *of) {
     struct telling telling = {.index = index, .row = row, .from = from};
-    row->cohort = from->cohort;
-    row->cohort_size = from->cohort_size;
-    row->at_step = from->at_step;
+    row->peers = from->peers;
     row->n_steps = from->n_steps;
     row->growth_bytes = from->growth_bytes;
-    row->growth_site = from->growth_site != 0 ? site_name(row, from->growth_site) : NULL;
     row->score = (double)from->figure[OUTLIER_PEAK].score / (double)OUTLIER_UNIT;
     row_mark_odd(row, from);
     row_take_differences(index, row, from, of);
-    const char *head = head_of(&telling), *tail = tail_of(&telling, head != NULL);
+    const char *head = head_of(&telling), *tail = head != NULL ? tail_of(&telling) : NULL;
     row->difference_bytes = (int64_t)(telling.value - telling.median);
-    if (head == NULL && tail == NULL)
+    if (head == NULL)
         return;
-    row->kind = row->odd & INDEX_ODD_OOM    ? "out_of_memory"
-                : row->odd & INDEX_ODD_LINE ? "rank_only_line"
-                                            : "rank_odd";
-    row->predicate = head == NULL ? tail : tail == NULL ? head : index_say(index, "%s; %s", head, tail);
-    row->finding = head == NULL ? tail : index_say(index, "%s %s", index_subject(index, row), row->predicate);
+    row->kind = row->odd & INDEX_ODD_OOM ? "out_of_memory" : "rank_odd";
+    row->predicate = tail == NULL ? head : index_say(index, "%s; %s", head, tail);
+    row->finding = index_say(index, "%s %s", index_subject(index, row), row->predicate);
 }
 
 /* ---- several rows ---- */

@@ -1,27 +1,27 @@
-/* Finds the call sites that make a rank unlike the others: compares each site's bytes at a moment with the cohort's
+/* Finds the call sites that make a rank unlike the others: compares each site's bytes at a moment with the peers'
  * median at the same moment. The other ranks' tables are collected in a tally, sorted by site. */
 #include "analysis/compare/outliers_internal.h"
 #include "base/search.h"
 #include "base/sort.h"
 
-/* In cohorts of at least this size a rank is compared with all ranks, itself included, which hardly moves a median;
+/* Among peers of at least this number a rank is compared with all ranks, itself included, which hardly moves a median;
  * so one tally serves all. */
 enum { TALLY_SHARED = 16 };
 
-/* Collects the tables to compare with: the same moment of every row of the cohort except row `but`. */
-static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment at, uint32_t but,
+/* Collects the tables to compare with: the same moment of every one of the peers except row `but`. */
+static bool tally_collect(struct crew *peers, int64_t step, enum rank_moment at, uint32_t but,
                           struct tally *tally) {
     uint32_t n_tables = 0;
     *tally = (struct tally){.step = step, .at = at};
-    if (!ARENA_COLUMNS(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, tally->entries,
-                       tally->spare, tally->bytes))
+    if (!ARENA_COLUMNS(peers->arena, (uint64_t)peers->count * RANK_ENTRIES_MOST, tally->entries, tally->spare,
+                       tally->bytes))
         return false;
-    for (uint32_t i = 0; i < cohort->count; i++) {
-        const struct rank_profile *profile = cohort->rows[cohort->member[i]].of.profile;
-        const struct rank_table *table = cohort->member[i] != but ? rank_table_of(profile, step, at) : NULL;
+    for (uint32_t i = 0; i < peers->count; i++) {
+        const struct rank_profile *profile = peers->rows[peers->member[i]].profile;
+        const struct rank_table *table = peers->member[i] != but ? rank_table_of(profile, step, at) : NULL;
         if (table == NULL)
             continue;
-        cohort->values[n_tables++] = (struct sort_row){table->total_bytes, 0};
+        peers->values[n_tables++] = (struct sort_row){table->total_bytes, 0};
         for (uint32_t k = 0; k < table->count; k++) {
             tally->bytes[tally->count] = table->entry[k].bytes;
             tally->entries[tally->count] =
@@ -32,24 +32,24 @@ static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment 
     tally->n_tables = n_tables;
     sort_rows(tally->entries, tally->spare, tally->count);
     if (n_tables != 0)
-        tally->totals = outliers_spread(cohort, n_tables);
+        tally->median_total = outliers_median(peers->values, peers->spare, n_tables);
     return true;
 }
 
-void outliers_tally_drop(struct cohort *cohort, struct tally *tally) {
-    ARENA_DROP(cohort->arena, tally->entries, tally->spare, tally->bytes);
+void outliers_tally_drop(struct crew *peers, struct tally *tally) {
+    ARENA_DROP(peers->arena, tally->entries, tally->spare, tally->bytes);
 }
 
 /* The median of a site whose entries are [from, to); tables without it count as 0. */
-static uint64_t tally_median(struct cohort *cohort, const struct tally *tally, uint32_t from, uint32_t to) {
-    uint32_t present = to - from < cohort->count ? to - from : cohort->count;
+static uint64_t tally_median(struct crew *peers, const struct tally *tally, uint32_t from, uint32_t to) {
+    uint32_t present = to - from < peers->count ? to - from : peers->count;
     uint32_t absent = tally->n_tables > present ? tally->n_tables - present : 0;
     for (uint32_t i = 0; i < present; i++)
-        cohort->values[i] = (struct sort_row){tally->bytes[tally->entries[from + i].value], 0};
-    sort_rows(cohort->values, cohort->spare, present);
+        peers->values[i] = (struct sort_row){tally->bytes[tally->entries[from + i].value], 0};
+    sort_rows(peers->values, peers->spare, present);
     uint32_t low = (tally->n_tables - 1) / 2, high = tally->n_tables / 2;
-    uint64_t a = low < absent ? 0 : cohort->values[low - absent].key;
-    uint64_t b = high < absent ? 0 : cohort->values[high - absent].key;
+    uint64_t a = low < absent ? 0 : peers->values[low - absent].key;
+    uint64_t b = high < absent ? 0 : peers->values[high - absent].key;
     return a + (b - a) / 2;
 }
 
@@ -76,10 +76,10 @@ static void difference_add(struct outlier_row *row, struct outlier_difference di
 }
 
 /* A row that has the site, to find its name. */
-static uint32_t site_owner(const struct cohort *cohort, uint32_t site, uint32_t first) {
-    for (uint32_t i = 0; i <= cohort->count; i++) {
-        uint32_t row = i == 0 ? first : cohort->member[i - 1];
-        const struct rank_profile *profile = cohort->rows[row].of.profile;
+static uint32_t site_owner(const struct crew *peers, uint32_t site, uint32_t first) {
+    for (uint32_t i = 0; i <= peers->count; i++) {
+        uint32_t row = i == 0 ? first : peers->member[i - 1];
+        const struct rank_profile *profile = peers->rows[row].profile;
         for (uint32_t k = 0; k < profile->n_calls; k++)
             if (profile->call[k].site == site)
                 return row;
@@ -87,15 +87,15 @@ static uint32_t site_owner(const struct cohort *cohort, uint32_t site, uint32_t 
     return first;
 }
 
-static void differences_of(struct cohort *cohort, uint32_t index, const struct rank_table *mine,
+static void differences_of(struct crew *peers, uint32_t index, const struct rank_table *mine,
                            const struct tally *tally) {
-    struct outlier_row *row = &cohort->rows[index];
-    const struct rank_profile *profile = row->of.profile;
+    struct outlier_row *row = &peers->rows[index];
+    const struct rank_profile *profile = row->profile;
     for (uint32_t from = 0, to; from < tally->count; from = to) {
         uint32_t site = (uint32_t)tally->entries[from].key;
         to = sort_rows_end(tally->entries, tally->count, from);
         difference_add(row, (struct outlier_difference){site, 0, outliers_table_bytes(profile, mine, site),
-                                                        tally_median(cohort, tally, from, to)});
+                                                        tally_median(peers, tally, from, to)});
     }
     for (uint32_t i = 0; i < mine->count; i++) {
         uint32_t site = profile->call[mine->entry[i].call].site;
@@ -104,37 +104,37 @@ static void differences_of(struct cohort *cohort, uint32_t index, const struct r
             difference_add(row, (struct outlier_difference){site, 0, mine->entry[i].bytes, 0});
     }
     for (uint32_t i = 0; i < row->n_differences; i++)
-        row->difference[i].owner = site_owner(cohort, row->difference[i].site, index);
+        row->difference[i].owner = site_owner(peers, row->difference[i].site, index);
 }
 
-static void tally_use(struct cohort *cohort, uint32_t index, const struct rank_table *mine,
+static void tally_use(struct crew *peers, uint32_t index, const struct rank_table *mine,
                       const struct tally *tally) {
-    struct outlier_row *row = &cohort->rows[index];
+    struct outlier_row *row = &peers->rows[index];
     if (tally->n_tables == 0)
         return;
     row->n_differences = 0;
     row->compared_at = mine->at;
     row->total_bytes = mine->total_bytes;
-    row->total_median_bytes = tally->totals.median;
-    differences_of(cohort, index, mine, tally);
+    row->total_median_bytes = tally->median_total;
+    differences_of(peers, index, mine, tally);
 }
 
-static bool compare_at(struct cohort *cohort, uint32_t index, const struct rank_table *mine, int64_t step,
+static bool compare_at(struct crew *peers, uint32_t index, const struct rank_table *mine, int64_t step,
                        enum rank_moment at) {
     struct tally tally;
-    if (cohort->count >= TALLY_SHARED) {
-        if (cohort->kept->entries == NULL || cohort->kept->step != step || cohort->kept->at != at) {
-            outliers_tally_drop(cohort, cohort->kept);
-            if (!tally_collect(cohort, step, at, UINT32_MAX, cohort->kept))
+    if (peers->count >= TALLY_SHARED) {
+        if (peers->kept->entries == NULL || peers->kept->step != step || peers->kept->at != at) {
+            outliers_tally_drop(peers, peers->kept);
+            if (!tally_collect(peers, step, at, UINT32_MAX, peers->kept))
                 return false;
         }
-        tally_use(cohort, index, mine, cohort->kept);
+        tally_use(peers, index, mine, peers->kept);
         return true;
     }
-    if (!tally_collect(cohort, step, at, index, &tally))
+    if (!tally_collect(peers, step, at, index, &tally))
         return false;
-    tally_use(cohort, index, mine, &tally);
-    outliers_tally_drop(cohort, &tally);
+    tally_use(peers, index, mine, &tally);
+    outliers_tally_drop(peers, &tally);
     return true;
 }
 
@@ -162,20 +162,20 @@ static enum rank_moment peak_phase(const struct rank_profile *profile, int64_t u
     return at;
 }
 
-bool outliers_compare(struct cohort *cohort, uint32_t index) {
-    struct outlier_row *row = &cohort->rows[index];
-    const struct rank_profile *profile = row->of.profile;
+bool outliers_compare(struct crew *peers, uint32_t index) {
+    struct outlier_row *row = &peers->rows[index];
+    const struct rank_profile *profile = row->profile;
     const struct outlier_figure *peak = &row->figure[OUTLIER_PEAK];
     int64_t step = RANK_NO_STEP;
     enum rank_moment at = RANK_AT_PEAK;
     if (row->oom && profile->oom_step != RANK_NO_STEP && profile->oom_phase >= 0) {
         const struct rank_table *mine = rank_table_of(profile, RANK_NO_STEP, RANK_AT_OOM);
         at = (enum rank_moment)profile->oom_phase;
-        if (mine != NULL && !compare_at(cohort, index, mine, profile->oom_step, at))
+        if (mine != NULL && !compare_at(peers, index, mine, profile->oom_step, at))
             return false;
         /* If the others never reached that step, compares with their last step, which has the same phase. */
         if (mine != NULL && row->total_median_bytes == 0 && row->at_step != RANK_NO_STEP)
-            return compare_at(cohort, index, mine, outliers_step_with_tables(profile, row->at_step, at), at);
+            return compare_at(peers, index, mine, outliers_step_with_tables(profile, row->at_step, at), at);
         if (mine != NULL)
             return true;
     }
@@ -187,5 +187,5 @@ bool outliers_compare(struct cohort *cohort, uint32_t index) {
     } else if (!peak->odd && !peak->higher)
         at = row->figure[OUTLIER_END].odd ? RANK_AT_END : RANK_AT_PEAK;
     const struct rank_table *mine = rank_table_of(profile, step, at);
-    return mine == NULL || compare_at(cohort, index, mine, step, at);
+    return mine == NULL || compare_at(peers, index, mine, step, at);
 }

@@ -19,15 +19,6 @@ uint64_t outliers_median(struct sort_row *rows, struct sort_row *spare, uint32_t
     return low + (high - low) / 2;
 }
 
-/* Of cohort->values[count]; count >= 1. */
-struct spread outliers_spread(struct cohort *cohort, uint32_t count) {
-    struct spread spread = {.count = count, .median = outliers_median(cohort->values, cohort->spare, count)};
-    for (uint32_t i = 0; i < count; i++)
-        cohort->deviations[i] = (struct sort_row){distance_of(cohort->values[i].key, spread.median), 0};
-    spread.deviation = outliers_median(cohort->deviations, cohort->spare, count);
-    return spread;
-}
-
 /*
  * The distance that counts as odd, in thousandths of a standard deviation. 3.5 for many ranks. For few, the
  * deviation is itself uncertain, so it is 1 + 3 / n times that; among thousands some are far out by chance, so it
@@ -60,8 +51,8 @@ static bool is_worth(enum outlier_measure measure, uint64_t difference, uint64_t
 }
 
 /* Does the row count towards the usual values? */
-static bool row_is_usual(const struct cohort *cohort, uint32_t index) {
-    return !cohort->without_oom || !cohort->rows[index].oom;
+static bool row_is_usual(const struct crew *crew, uint32_t index) {
+    return !crew->without_oom || !crew->rows[index].oom;
 }
 
 /* ---- values ---- */
@@ -91,7 +82,7 @@ static uint64_t grown_until(const struct rank_profile *profile, int64_t step) {
 }
 
 static uint64_t value_at(const struct outlier_row *row, enum outlier_measure measure, int64_t step) {
-    const struct rank_profile *profile = row->of.profile;
+    const struct rank_profile *profile = row->profile;
     if (step == RANK_NO_STEP)
         return measure == OUTLIER_PEAK     ? row->peak_bytes
                : measure == OUTLIER_END    ? row->end_bytes
@@ -114,65 +105,91 @@ static uint64_t whole_of(const struct outlier_row *row, enum outlier_measure mea
     return end == none ? median : end;
 }
 
-static void figure_judge(struct outlier_row *row, enum outlier_measure measure, struct spread spread,
-                         uint64_t second) {
-    struct outlier_figure *figure = &row->figure[measure];
-    uint64_t difference = distance_of(figure->value, spread.median);
+/* How far from its peers' median a rank of the crew usually is. */
+struct spread {
+    uint64_t deviation; /* the median of the distances */
+    uint64_t second;    /* the second highest value of two or three */
+    uint32_t count;
+};
+
+static void figure_judge(struct outlier_figure *figure, enum outlier_measure measure, uint64_t whole,
+                         struct spread spread) {
+    uint64_t difference = distance_of(figure->value, figure->median);
     uint64_t score = score_of(difference, spread.deviation);
-    figure->median = spread.median;
-    figure->score = figure->value < spread.median ? -(int64_t)score : (int64_t)score;
+    figure->score = figure->value < figure->median ? -(int64_t)score : (int64_t)score;
     if (spread.count >= COMPARED_LEAST)
-        figure->odd = is_worth(measure, difference, whole_of(row, measure, spread.median, row->at_step)) &&
+        figure->odd = is_worth(measure, difference, whole) &&
                       (spread.deviation == 0 || score > score_limit(spread.count)) &&
-                      (measure != OUTLIER_GROWTH || figure->value > spread.median);
-    else if (spread.count > 1 && figure->value > second && measure != OUTLIER_EVENTS) {
-        figure->median = second;
-        figure->higher = is_worth(measure, figure->value - second, second);
+                      (measure != OUTLIER_GROWTH || figure->value > figure->median);
+    else if (spread.count > 1 && figure->value > spread.second && measure != OUTLIER_EVENTS) {
+        figure->median = spread.second;
+        figure->higher = is_worth(measure, figure->value - spread.second, spread.second);
     }
 }
 
-/* Judges all rows of the cohort that are compared at `step`, by one measure. */
-static void measure_judge(struct cohort *cohort, enum outlier_measure measure, int64_t step) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < cohort->count; i++) {
-        uint64_t value = value_at(&cohort->rows[cohort->member[i]], measure, step);
-        if (value != none && row_is_usual(cohort, cohort->member[i]))
-            cohort->values[count++] = (struct sort_row){value, cohort->member[i]};
+/* The end of the members from `from` on that are peers. */
+static uint32_t peers_end(const struct crew *crew, uint32_t from) {
+    uint32_t to = from, peers = crew->rows[crew->member[from]].peers;
+    while (to < crew->count && crew->rows[crew->member[to]].peers == peers)
+        to++;
+    return to;
+}
+
+/* Fills values and medians with what the usual ranks have at `step`. The median of two peers is the lower value, so that
+ * one that has too much does not move it. Values are nearer to a median of few peers, which they move, than to that of
+ * all: so a distance of 0 for each further median does not count, and the deviation is larger by the part of the values
+ * that medians take. */
+static struct spread crew_spread(struct crew *crew, enum outlier_measure measure, int64_t step) {
+    struct spread spread = {0};
+    uint32_t n_medians = 0;
+    for (uint32_t from = 0, to; from < crew->count; from = to) {
+        struct sort_row *own = crew->values + spread.count;
+        uint32_t n = 0;
+        to = peers_end(crew, from);
+        for (uint32_t i = from; i < to; i++) {
+            uint64_t value = value_at(&crew->rows[crew->member[i]], measure, step);
+            if (value != none && row_is_usual(crew, crew->member[i]))
+                own[n++] = (struct sort_row){value, crew->member[i]};
+        }
+        uint64_t median = n != 0 ? outliers_median(own, crew->spare, n) : 0;
+        if (n == 2 && crew->count > 2)
+            median = own[0].key;
+        n_medians += n != 0;
+        spread.second = n > 1 ? own[n - 2].key : 0;
+        for (uint32_t i = 0; i < n; i++, spread.count++) {
+            crew->medians[spread.count] = median;
+            crew->deviations[spread.count] = (struct sort_row){distance_of(own[i].key, median), 0};
+        }
     }
-    if (count == 0)
-        return;
-    struct spread spread = outliers_spread(cohort, count);
-    uint64_t second = count > 1 ? cohort->values[count - 2].key : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        struct outlier_row *row = &cohort->rows[cohort->values[i].value];
+    if (spread.count == 0)
+        return spread;
+    sort_rows(crew->deviations, crew->spare, spread.count);
+    spread.deviation =
+        outliers_median(crew->deviations + (n_medians - 1), crew->spare, spread.count - (n_medians - 1));
+    if (spread.count > n_medians)
+        spread.deviation += spread.deviation / (spread.count - n_medians) * (n_medians - 1);
+    return spread;
+}
+
+/* Judges all rows of the crew that are compared at `step`, by one measure. */
+static void measure_judge(struct crew *crew, enum outlier_measure measure, int64_t step) {
+    const struct spread spread = crew_spread(crew, measure, step);
+    for (uint32_t i = 0; i < spread.count; i++) {
+        struct outlier_row *row = &crew->rows[crew->values[i].value];
+        struct outlier_figure *figure = &row->figure[measure];
         if (row->at_step != step)
             continue;
-        row->figure[measure].known = true;
-        row->figure[measure].value = cohort->values[i].key;
-        figure_judge(row, measure, spread, second);
+        *figure = (struct outlier_figure){true, crew->values[i].key, crew->medians[i], 0, false, false};
+        figure_judge(figure, measure, whole_of(row, measure, figure->median, step), spread);
     }
 }
 
 /* ---- growth ---- */
 
-static void growth_site_find(struct outlier_row *row, const struct rank_table *from,
-                             const struct rank_table *to, uint64_t n_steps) {
-    const struct rank_profile *profile = row->of.profile;
-    for (uint32_t i = 0; i < to->count; i++) {
-        uint32_t site = profile->call[to->entry[i].call].site;
-        uint64_t before = outliers_table_bytes(profile, from, site), now = to->entry[i].bytes;
-        uint64_t per_step = now > before ? (now - before) / n_steps : 0;
-        if (per_step > row->growth_site_bytes) {
-            row->growth_site_bytes = per_step;
-            row->growth_site = site;
-        }
-    }
-}
-
 /* The median of what each step adds, so that one step that makes something permanent is not growth. */
 static void growth_find(struct outlier_row *row) {
     enum { STEPS_LEAST = 2 };
-    const struct rank_profile *profile = row->of.profile;
+    const struct rank_profile *profile = row->profile;
     struct sort_row changes[RANK_STEPS_MOST], spare[RANK_STEPS_MOST];
     uint32_t n = 0, first = growth_begin(profile);
     for (uint32_t i = first + 1; first != 0 && i < profile->n_steps; i++)
@@ -183,78 +200,24 @@ static void growth_find(struct outlier_row *row) {
     if (n < STEPS_LEAST)
         return;
     row->growth_bytes = (int64_t)(outliers_median(changes, spare, n) - ((uint64_t)1 << 63));
-    const struct rank_table *from = rank_table_of(profile, profile->step[first].number, RANK_AT_END);
-    int64_t last = outliers_step_with_tables(profile, INT64_MAX, RANK_AT_END);
-    const struct rank_table *to = rank_table_of(profile, last, RANK_AT_END);
-    if (row->growth_bytes > 0 && from != NULL && to != NULL && to->step > from->step)
-        growth_site_find(row, from, to, (uint64_t)(to->step - from->step));
 }
 
-/* ---- call sites that only one rank has ---- */
-
-struct seen_site {
-    struct sort_row *sites, *spare; /* key: step of the file's name and site; value: row */
-    uint32_t count;
-};
-
-static uint64_t seen_key(const struct outlier_row *row, uint32_t site) {
-    return ((uint64_t)row->of.step + 1) << 32 | site;
-}
-
-static void only_note(struct outlier_row *row, uint32_t site) {
-    const struct rank_profile *profile = row->of.profile;
-    for (uint32_t i = 0; i < profile->n_tables; i++) {
-        const struct rank_table *table = &profile->table[i];
-        uint64_t bytes = outliers_table_bytes(profile, table, site);
-        if (bytes > row->only_bytes && bytes > worth_bytes && bytes > table->total_bytes / worth_share) {
-            row->only_bytes = bytes;
-            row->only_site = site;
-        }
-    }
-}
-
-static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct arena *arena) {
-    struct seen_site seen = {0};
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < n_rows; i++) {
-        total += rows[i].of.profile->n_calls;
-        if (rows[i].of.profile->calls_left_out)
-            return true; /* a list that was cut may lack some of the rank's sites */
-    }
-    if (!ARENA_COLUMNS(arena, total, seen.sites, seen.spare) || total > UINT32_MAX)
-        return false;
-    for (uint32_t i = 0; i < n_rows; i++)
-        for (uint32_t k = 0; k < rows[i].of.profile->n_calls; k++)
-            seen.sites[seen.count++] =
-                (struct sort_row){seen_key(&rows[i], rows[i].of.profile->call[k].site), i};
-    sort_rows(seen.sites, seen.spare, seen.count);
-    for (uint32_t i = 0; i < seen.count; i++) {
-        bool again = (i > 0 && seen.sites[i - 1].key == seen.sites[i].key) ||
-                     (i + 1 < seen.count && seen.sites[i + 1].key == seen.sites[i].key);
-        struct outlier_row *row = &rows[seen.sites[i].value];
-        if (!again && row->cohort_size >= COMPARED_LEAST)
-            only_note(row, (uint32_t)seen.sites[i].key);
-    }
-    ARENA_DROP(arena, seen.sites, seen.spare);
-    return true;
-}
-
-/* ---- a cohort ---- */
+/* ---- a crew ---- */
 
 /* The number of complete steps that half of the usual rows have, and the number of the step that half have reached
  * (RANK_NO_STEP: fewer than half have one). */
-static int64_t common_step(struct cohort *cohort, uint32_t *median_steps) {
+static int64_t common_step(struct crew *crew, uint32_t *median_steps) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < cohort->count; i++) {
-        const struct outlier_row *row = &cohort->rows[cohort->member[i]];
-        if (!row_is_usual(cohort, cohort->member[i]))
+    for (uint32_t i = 0; i < crew->count; i++) {
+        const struct outlier_row *row = &crew->rows[crew->member[i]];
+        if (!row_is_usual(crew, crew->member[i]))
             continue;
-        cohort->deviations[count] = (struct sort_row){row->n_steps, 0};
-        cohort->values[count++] = (struct sort_row){(uint64_t)rank_last_step(row->of.profile) + 1, 0};
+        crew->deviations[count] = (struct sort_row){row->n_steps, 0};
+        crew->values[count++] = (struct sort_row){(uint64_t)rank_last_step(row->profile) + 1, 0};
     }
-    sort_rows(cohort->values, cohort->spare, count);
-    *median_steps = (uint32_t)outliers_median(cohort->deviations, cohort->spare, count);
-    return (int64_t)cohort->values[(count - 1) / 2].key - 1;
+    sort_rows(crew->values, crew->spare, count);
+    *median_steps = (uint32_t)outliers_median(crew->deviations, crew->spare, count);
+    return (int64_t)crew->values[(count - 1) / 2].key - 1;
 }
 
 static uint64_t events_of(const struct outlier_row *row) {
@@ -262,29 +225,29 @@ static uint64_t events_of(const struct outlier_row *row) {
 }
 
 static uint64_t begin_of(const struct outlier_row *row) {
-    return row->of.profile->n_steps != 0 ? row->of.profile->step[0].begin_bytes : 0;
+    return row->profile->n_steps != 0 ? row->profile->step[0].begin_bytes : 0;
 }
 
-static uint64_t cohort_median(struct cohort *cohort, uint64_t (*figure)(const struct outlier_row *row)) {
-    for (uint32_t i = 0; i < cohort->count; i++)
-        cohort->values[i] = (struct sort_row){figure(&cohort->rows[cohort->member[i]]), 0};
-    return outliers_median(cohort->values, cohort->spare, cohort->count);
+static uint64_t crew_median(struct crew *crew, uint64_t (*figure)(const struct outlier_row *row)) {
+    for (uint32_t i = 0; i < crew->count; i++)
+        crew->values[i] = (struct sort_row){figure(&crew->rows[crew->member[i]]), 0};
+    return outliers_median(crew->values, crew->spare, crew->count);
 }
 
 /* Compares each row at the last step that it shares with most rows; if most have none, over the whole recording. */
-static void steps_choose(struct cohort *cohort) {
+static void steps_choose(struct crew *crew) {
     uint32_t median, n_whole = 0;
-    for (uint32_t i = 0; i < cohort->count; i++) {
-        struct outlier_row *row = &cohort->rows[cohort->member[i]];
-        row->n_steps = rank_complete_steps(row->of.profile);
+    for (uint32_t i = 0; i < crew->count; i++) {
+        struct outlier_row *row = &crew->rows[crew->member[i]];
+        row->n_steps = rank_complete_steps(row->profile);
         n_whole += !row->oom;
     }
-    cohort->without_oom = n_whole >= COMPARED_LEAST;
-    int64_t common = common_step(cohort, &median);
-    uint64_t events = cohort_median(cohort, events_of), begin = cohort_median(cohort, begin_of);
-    for (uint32_t i = 0; i < cohort->count; i++) {
-        struct outlier_row *row = &cohort->rows[cohort->member[i]];
-        int64_t last = rank_last_step(row->of.profile);
+    crew->without_oom = n_whole >= COMPARED_LEAST;
+    int64_t common = common_step(crew, &median);
+    uint64_t events = crew_median(crew, events_of), begin = crew_median(crew, begin_of);
+    for (uint32_t i = 0; i < crew->count; i++) {
+        struct outlier_row *row = &crew->rows[crew->member[i]];
+        int64_t last = rank_last_step(row->profile);
         row->median_steps = median;
         row->stopped_early = last < common && row->n_events < events - events / 20 &&
                              begin_of(row) <= begin + begin / worth_share + worth_bytes;
@@ -295,18 +258,18 @@ static void steps_choose(struct cohort *cohort) {
 }
 
 /* Judges at every distinct step at which rows are compared. `at` is sorted by it. */
-static bool steps_judge(struct cohort *cohort) {
-    struct sort_row *at = arena_column(cohort->arena, cohort->count, sizeof *at);
+static bool steps_judge(struct crew *crew) {
+    struct sort_row *at = arena_column(crew->arena, crew->count, sizeof *at);
     if (at == NULL)
         return false;
-    for (uint32_t i = 0; i < cohort->count; i++)
-        at[i] = (struct sort_row){(uint64_t)cohort->rows[cohort->member[i]].at_step + 1, 0};
-    sort_rows(at, cohort->spare, cohort->count);
-    for (uint32_t i = 0; i < cohort->count; i++)
+    for (uint32_t i = 0; i < crew->count; i++)
+        at[i] = (struct sort_row){(uint64_t)crew->rows[crew->member[i]].at_step + 1, 0};
+    sort_rows(at, crew->spare, crew->count);
+    for (uint32_t i = 0; i < crew->count; i++)
         if (i == 0 || at[i].key != at[i - 1].key)
             for (uint32_t measure = 0; measure < OUTLIER_MEASURES; measure++)
-                measure_judge(cohort, (enum outlier_measure)measure, (int64_t)(at[i].key - 1));
-    ARENA_DROP(cohort->arena, at);
+                measure_judge(crew, (enum outlier_measure)measure, (int64_t)(at[i].key - 1));
+    ARENA_DROP(crew->arena, at);
     return true;
 }
 
@@ -317,48 +280,59 @@ static bool row_is_told(const struct outlier_row *row) {
     return row->oom;
 }
 
-static bool cohort_judge(struct cohort *cohort) {
+/* Finds the differences of those of some peers that are told. */
+static bool peers_compare(struct crew peers) {
     struct tally kept = {0};
-    cohort->kept = &kept;
-    steps_choose(cohort);
-    bool done = steps_judge(cohort);
-    for (uint32_t i = 0; done && i < cohort->count; i++) {
-        struct outlier_row *row = &cohort->rows[cohort->member[i]];
-        row->cohort_size = cohort->count;
-        growth_find(row);
-        if (cohort->count > 1 && row_is_told(row))
-            done = outliers_compare(cohort, cohort->member[i]);
-    }
-    outliers_tally_drop(cohort, &kept);
-    cohort->kept = NULL;
+    bool done = true;
+    peers.kept = &kept;
+    for (uint32_t i = 0; done && peers.count > 1 && i < peers.count; i++)
+        if (row_is_told(&peers.rows[peers.member[i]]))
+            done = outliers_compare(&peers, peers.member[i]);
+    outliers_tally_drop(&peers, &kept);
     return done;
 }
 
-bool outliers_find(struct outlier_row *rows, uint32_t n_rows, struct arena *arena, uint32_t *n_cohorts) {
-    struct cohort_row *of;
-    uint32_t *number, *member;
+static bool crew_judge(struct crew *crew) {
+    steps_choose(crew);
+    bool done = steps_judge(crew);
+    for (uint32_t from = 0, to; done && from < crew->count; from = to) {
+        struct crew peers = *crew;
+        to = peers_end(crew, from);
+        peers.member += from;
+        peers.count = to - from;
+        for (uint32_t i = from; i < to; i++) {
+            crew->rows[crew->member[i]].crew_size = crew->count;
+            growth_find(&crew->rows[crew->member[i]]);
+        }
+        done = peers_compare(peers);
+    }
+    return done;
+}
+
+bool outliers_find(struct outlier_row *rows, uint32_t n_rows, struct arena *arena) {
+    struct peer_row *of;
+    uint32_t *peers, *number, *member;
     struct sort_row *order;
-    struct cohort cohort = {.rows = rows, .arena = arena};
-    if (!ARENA_COLUMNS(arena, n_rows, of, number, member, order, cohort.values, cohort.deviations,
-                       cohort.spare))
+    struct crew crew = {.rows = rows, .arena = arena};
+    if (!ARENA_COLUMNS(arena, n_rows, of, peers, number, member, order, crew.values, crew.deviations,
+                       crew.spare, crew.medians))
         return false;
     for (uint32_t i = 0; i < n_rows; i++)
         of[i] = rows[i].of;
-    if (!cohorts_find(of, n_rows, arena, number, n_cohorts))
+    if (!peers_find(of, n_rows, arena, peers, number))
         return false;
+    SORT_BY(order, crew.spare, n_rows, i, peers[i]);
     for (uint32_t i = 0; i < n_rows; i++) {
-        rows[i].cohort = number[i];
-        order[i] = (struct sort_row){number[i], i};
-    }
-    sort_rows(order, cohort.spare, n_rows);
-    for (uint32_t i = 0; i < n_rows; i++)
+        rows[i].peers = peers[i];
         member[i] = order[i].value;
+    }
+    SORT_AGAIN(order, crew.spare, n_rows, own, number[own]);
     for (uint32_t from = 0, to; from < n_rows; from = to) {
         to = sort_rows_end(order, n_rows, from);
-        cohort.member = member + from;
-        cohort.count = to - from;
-        if (!cohort_judge(&cohort))
+        crew.member = member + from;
+        crew.count = to - from;
+        if (!crew_judge(&crew))
             return false;
     }
-    return only_sites_find(rows, n_rows, arena);
+    return true;
 }

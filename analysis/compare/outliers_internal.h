@@ -1,4 +1,4 @@
-/* A cohort while it is being judged. Private to outliers.c (odd ranks) and outlier_differences.c (their call
+/* A crew while it is being judged. Private to outliers.c (odd ranks) and outlier_differences.c (their call
  * sites). */
 #pragma once
 
@@ -7,27 +7,24 @@
 #include "base/numbers.h"
 #include "base/sort.h"
 
-struct spread {
-    uint64_t median, deviation; /* deviation: the median of the distances from the median */
-    uint32_t count;
-};
-
 /* The other ranks' tables at one moment. */
 struct tally {
     int64_t step;
     enum rank_moment at;
-    struct spread totals;
+    uint64_t median_total;
     struct sort_row *entries, *spare; /* key: site; value: index into `bytes` */
     uint64_t *bytes;
     uint32_t count, n_tables;
 };
 
-struct cohort {
+/* A crew, or peers in it. */
+struct crew {
     struct outlier_row *rows;
-    const uint32_t *member; /* [count] rows */
+    const uint32_t *member; /* [count] rows, peers after peers */
     uint32_t count;
     struct arena *arena;
     struct sort_row *values, *deviations, *spare; /* [count] */
+    uint64_t *medians;                            /* [count] of the peers of each value */
     struct tally *kept;                           /* tally of the last comparison; NULL: none */
     bool without_oom; /* leave ranks that ran out of memory out of the comparison */
 };
@@ -36,16 +33,14 @@ struct cohort {
  * many. */
 uint64_t outliers_median(struct sort_row *rows, struct sort_row *spare, uint32_t count);
 
-struct spread outliers_spread(struct cohort *cohort, uint32_t count);
-
 /* Bytes of a site in a table; 0 if absent. O(entries). */
 uint64_t outliers_table_bytes(const struct rank_profile *profile, const struct rank_table *table,
                               uint32_t site);
 
 int64_t outliers_step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at);
 
-/* Fills the row's differences, if it has a table to compare. False: no memory. */
-bool outliers_compare(struct cohort *cohort, uint32_t index);
+/* Fills the differences of a row from its peers, if it has a table to compare. False: no memory. */
+bool outliers_compare(struct crew *peers, uint32_t index);
 
 /* Frees a tally's columns, if it has any. */
-void outliers_tally_drop(struct cohort *cohort, struct tally *tally);
+void outliers_tally_drop(struct crew *peers, struct tally *tally);

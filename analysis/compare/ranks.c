@@ -116,10 +116,6 @@ static void phases_make(struct maker *maker) {
     }
 }
 
-static int32_t phase_of_letter(uint8_t letter) {
-    return letter == PHASE_FORWARD ? 0 : letter == PHASE_BACKWARD ? 1 : letter == PHASE_OPTIMIZER ? 2 : -1;
-}
-
 static uint32_t allocation_frame(const struct timeline *timeline, uint32_t allocation) {
     return timeline->site[timeline->device->allocations.stack[allocation]];
 }
@@ -144,30 +140,6 @@ static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
     return rows;
 }
 
-static uint32_t complete_steps(const struct verdicts *verdicts) {
-    uint32_t count = verdicts->turns.count;
-    return count != 0 && !verdicts->turns.closed ? count - 1 : count;
-}
-
-/* Counts an allocation made in a complete step, except the first, in which permanent memory is made. */
-static void call_count(const struct maker *maker, uint32_t allocation, struct rank_call *call) {
-    const struct phase_runs *runs = &maker->verdicts->runs;
-    const struct turns *turns = &maker->verdicts->turns;
-    uint32_t whole = complete_steps(maker->verdicts), from = whole > 1 ? 1 : 0;
-    int32_t phase = runs->letter != NULL ? phase_of_letter(runs->letter[allocation]) : -1;
-    if (phase < 0 || whole == 0 || allocation < runs->first_allocation)
-        return;
-    uint32_t recorded = allocation - runs->first_allocation;
-    if (recorded >= turns->turn[from].first && recorded < turns->turn[whole - 1].end)
-        call->made[phase]++;
-}
-
-static void call_finish(const struct maker *maker, struct rank_call *call) {
-    uint32_t whole = complete_steps(maker->verdicts), steps = whole > 1 ? whole - 1 : 1;
-    for (uint32_t i = 0; i < 3; i++)
-        call->made[i] = call->made[i] != 0 && call->made[i] < steps ? 1 : (call->made[i] + steps / 2) / steps;
-}
-
 static bool calls_make(struct maker *maker) {
     struct rank_profile *profile = maker->profile;
     uint32_t n = 0;
@@ -178,13 +150,9 @@ static bool calls_make(struct maker *maker) {
     for (uint32_t from = 0, to; from < n; from = to) {
         struct rank_call call = {.site = (uint32_t)rows[from].key,
                                  .name = allocation_frame(maker->verdicts->timeline, rows[from].value)};
-        for (to = from; to < n && rows[to].key == rows[from].key; to++)
-            call_count(maker, rows[to].value, &call);
-        call_finish(maker, &call);
+        to = sort_rows_end(rows, n, from);
         if (profile->n_calls < RANK_CALLS_MOST)
             profile->call[profile->n_calls++] = call;
-        else
-            profile->calls_left_out = true;
     }
     ARENA_DROP(maker->arena, rows);
     return true;
@@ -246,7 +214,6 @@ static void oom_place(struct maker *maker) {
     if (timeline->device->n_ooms == 0)
         return;
     uint32_t moment = timeline->device->ooms[0].event;
-    profile->oom_live_bytes = timeline->live[moment];
     for (uint32_t i = 0; i < profile->n_steps; i++)
         if (profile->step[i].from_moment <= moment + 1 && moment <= profile->step[i].to_moment)
             profile->oom_step = profile->step[i].number;

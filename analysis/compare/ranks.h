@@ -1,6 +1,6 @@
 /*
  * Summarises one rank's recording, to compare many ranks. Made by rank_profile_make from a recording, stored in the
- * sidecars of a batch, read by cohorts.h and outliers.h. Call sites are identified by a hash of their text, so that
+ * sidecars of a batch, read by outliers.h. Call sites are identified by a hash of their text, so that
  * ranks of different machines can be compared. Freestanding.
  */
 #pragma once
@@ -23,11 +23,9 @@ struct rank_step {
     uint32_t from_moment, to_moment, peak_moment;
 };
 
-/* What a call site does. */
 struct rank_call {
-    uint32_t site;    /* hash of its text */
-    uint32_t name;    /* index of its name; a frame id in a new profile */
-    uint32_t made[3]; /* allocations in forward, backward, optimizer, per complete step, rounded */
+    uint32_t site; /* hash of its text */
+    uint32_t name; /* index of its name; a frame id in a new profile */
 };
 
 enum rank_moment {
@@ -60,11 +58,9 @@ struct rank_profile {
     struct rank_step *step; /* by rising number */
     struct rank_call *call; /* by rising hash */
     struct rank_table *table;
-    bool calls_left_out;     /* there were more than RANK_CALLS_MOST */
-    int64_t oom_step;        /* step of the first out-of-memory event; RANK_NO_STEP */
-    int32_t oom_phase;       /* its phase, RANK_AT_FORWARD ...; -1: unknown */
-    uint64_t oom_live_bytes; /* alive at it */
-    uint64_t signature;      /* of the sizes of its gradients, below 2^48; 0: unknown */
+    int64_t oom_step;   /* step of the first out-of-memory event; RANK_NO_STEP */
+    int32_t oom_phase;  /* its phase, RANK_AT_FORWARD ...; -1: unknown */
+    uint64_t signature; /* of the sizes of its gradients, below 2^48; 0: unknown */
 };
 
 /* Makes the profile of a recording. Everything is in `arena`. O(allocations log allocations + steps * alive).

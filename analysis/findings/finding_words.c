@@ -7,7 +7,7 @@ static bool same(const char *a, const char *b) {
 
 const char *kind_title(const char *kind) {
     static const struct wording titles[] = {
-        {"out_of_memory", "Out of memory"},
+        {"out_of_memory", "Out of memory"}, // one in each line
         {"leak", "Leak"},
         {"growing_buffer", "Growing buffer"},
         {"gradients_kept", "Gradients not cleared"},
@@ -19,7 +19,6 @@ const char *kind_title(const char *kind) {
         {"stops_at_peak", "Stops at its peak"},
         {"starts_late", "Starts late"},
         {"rank_odd", "Differs"},
-        {"rank_only_line", "Only on one rank"},
         {"levels_rise", "Levels rise"},
         {"optimizer_temporaries", "Optimizer's temporaries"},
         {"unused_graph", "Unused graph"},

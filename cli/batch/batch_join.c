@@ -88,8 +88,7 @@ void join_analyse(struct index *index, struct batch *batch) {
     index_sort(index);
     batch_need(batch, index_mark_copies(index));
     places_read(index, batch);
-    batch_need(batch, index_split_places(index) && index_analyse(index) && index_unite_settings(index) &&
-                          index_choose_medians(index));
+    batch_need(batch, index_analyse(index) && index_unite_settings(index) && index_choose_medians(index));
 }
 
 bool join_write(struct index *index, struct batch *batch, int *number) {

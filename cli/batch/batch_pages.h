@@ -1,5 +1,5 @@
 /* The pages that the index links to: which recordings keep theirs (--pages), how odd ranks differ from the median of
- * their cohort. */
+ * their peers. */
 #pragma once
 
 #include "analysis/compare/index.h"

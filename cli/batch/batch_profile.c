@@ -27,7 +27,6 @@ static void add_steps(struct json_writer *json, const struct rank_profile *profi
 
 static void add_calls(struct json_writer *json, const struct rank_profile *profile,
                       const struct trace *trace) {
-    json_bool(json, "calls_left_out", profile->calls_left_out);
     json_array(json, "calls", JSON_COMPACT);
     for (uint32_t i = 0; i < profile->n_calls; i++) {
         const struct rank_call *call = &profile->call[i];
@@ -35,8 +34,6 @@ static void add_calls(struct json_writer *json, const struct rank_profile *profi
         site_text(trace, call->name, site, sizeof site);
         json_array(json, NULL, JSON_COMPACT);
         json_u64(json, NULL, call->site);
-        for (uint32_t k = 0; k < 3; k++)
-            json_u64(json, NULL, call->made[k]);
         json_text(json, NULL, site);
         json_end(json);
     }
@@ -70,7 +67,6 @@ bool profile_add(struct json_writer *json, const struct timeline *timeline, stru
     add_tables(json, &profile);
     json_i64(json, "oom_step", profile.oom_step);
     json_i64(json, "oom_phase", profile.oom_phase);
-    json_u64(json, "oom_live_bytes", profile.oom_live_bytes);
     json_u64(json, "signature", profile.signature);
     return true;
 }
@@ -137,13 +133,11 @@ static void read_calls(struct index_row *row, const cJSON *calls, struct batch *
         const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
         struct rank_call call = {.name = profile->n_calls};
         call.site = (uint32_t)bounded(at, 0, UINT32_MAX);
-        at = at != NULL ? at->next : NULL;
-        for (uint32_t i = 0; i < 3; i++, at = at != NULL ? at->next : NULL)
-            call.made[i] = (uint32_t)bounded(at, 0, UINT32_MAX);
         bool rises = profile->n_calls == 0 || call.site > profile->call[profile->n_calls - 1].site;
         if (!rises || profile->n_calls == most)
             break; /* ends here: tables name calls by their place in this list */
-        row->call_names[profile->n_calls] = batch_keep(batch, cJSON_GetStringValue(at));
+        row->call_names[profile->n_calls] =
+            batch_keep(batch, cJSON_GetStringValue(at != NULL ? at->next : NULL));
         profile->call[profile->n_calls++] = call;
     }
 }
@@ -178,10 +172,8 @@ static void read_tables(struct rank_profile *profile, const cJSON *tables, struc
 
 void profile_read(struct index_row *row, const cJSON *device, struct batch *batch) {
     row->profile = (struct rank_profile){
-        .calls_left_out = cJSON_IsTrue(json_member(device, "calls_left_out")),
         .oom_step = bounded(json_member(device, "oom_step"), RANK_NO_STEP, INT32_MAX),
         .oom_phase = (int32_t)bounded(json_member(device, "oom_phase"), -1, RANK_AT_OPTIMIZER),
-        .oom_live_bytes = bytes_of(json_member(device, "oom_live_bytes")),
         .signature = bytes_of(json_member(device, "signature")),
     };
     read_steps(&row->profile, json_member(device, "steps"), batch);

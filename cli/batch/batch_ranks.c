@@ -236,8 +236,8 @@ static const char *met_text(struct batch *batch, const struct met *met, unsigned
     return batch_text(batch, "%.*s", (int)(match->rm_eo - match->rm_so), met->text + match->rm_so);
 }
 
-/* Ranks of one role and stage do the same work. Their place in tensor, context or expert parallelism counts where their
- * figures differ by it (index_split_places); their place in data parallelism never does. */
+/* Ranks of one role and stage are compared. Their place in data parallelism does not matter; peers.h says when that in
+ * tensor, context or expert parallelism does. */
 static void read_group(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
     struct met met;
     int64_t number = path_number(pattern, NAME_ROLE, file->input, &met);

@@ -91,19 +91,6 @@ static void read_curve_times(struct index_row *row, const cJSON *extra, struct b
     row->sample_us = count != 0 && count == row->n_samples ? us : NULL;
 }
 
-/* Reads at most as many sites as are written, which bounds the comparison. */
-static void read_sites(struct index_row *row, const cJSON *sites, struct batch *batch) {
-    const cJSON *item;
-    row->sites = batch_alloc(batch, SIDECAR_SITES, sizeof *row->sites);
-    cJSON_ArrayForEach(item, sites) {
-        const cJSON *bytes = cJSON_GetArrayItem(item, 0), *number = cJSON_GetArrayItem(item, 1);
-        const char *text = cJSON_GetStringValue(cJSON_GetArrayItem(item, 2));
-        if (cJSON_IsNumber(bytes) && cJSON_IsNumber(number) && text != NULL && row->n_sites < SIDECAR_SITES)
-            row->sites[row->n_sites++] =
-                (struct index_site){batch_keep(batch, text), number_from(bytes), number_from(number)};
-    }
-}
-
 /* Reads the settings up to one without a name. */
 static void read_settings(struct index_row *row, const cJSON *settings, struct batch *batch) {
     const cJSON *item;
@@ -188,8 +175,6 @@ static void read_device(struct index_row *row, const cJSON *figures, const cJSON
     read_notes(&row->notes, &row->n_notes, json_member(figures, "findings"), batch);
     read_curve(row, json_member(extra, "curve"), batch);
     read_curve_times(row, extra, batch);
-    if (row->has_allocations)
-        read_sites(row, json_member(extra, "sites"), batch);
 }
 
 static bool device_is_fine(const cJSON *figures, const cJSON *extra) {

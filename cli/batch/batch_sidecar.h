@@ -8,8 +8,6 @@
 #include "cli/json_file.h"
 #include "cli/recording.h"
 
-enum { SIDECAR_SITES = 60 /* call sites of a device, at most */ };
-
 /* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. False: printed. */
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch);

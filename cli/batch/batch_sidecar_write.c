@@ -2,14 +2,10 @@
 #include "cli/batch/batch_sidecar.h"
 #include "cli/planning.h"
 #include "cli/render.h"
-#include "layout/groups.h"
-#include "layout/site.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { SITE_CAPACITY = 400 };
 
 /* Adds the highest total of each of at most INDEX_SAMPLES equal parts of the run, so that no peak is lost. */
 static void add_curve(struct json_writer *json, const struct timeline *timeline) {
@@ -27,25 +23,6 @@ static void add_curve(struct json_writer *json, const struct timeline *timeline)
     for (uint64_t i = 0; i < count; i++)
         json_i64(json, NULL, timeline_start_us(timeline, (uint32_t)(n * i / count)));
     json_end(json);
-}
-
-static bool add_sites(struct json_writer *json, const struct timeline *timeline, struct arena *arena) {
-    struct group *groups;
-    uint32_t n_groups;
-    if (!groups_at(timeline, timeline->peak_moment, GROUP_BY_SITE, arena, &groups, &n_groups))
-        return false;
-    json_array(json, "sites", JSON_LINES);
-    for (uint32_t i = 0; i < n_groups && i < SIDECAR_SITES; i++) {
-        char site[SITE_CAPACITY];
-        site_text(timeline->trace, groups[i].site, site, sizeof site);
-        json_array(json, NULL, JSON_COMPACT);
-        json_u64(json, NULL, groups[i].bytes);
-        json_u64(json, NULL, groups[i].count);
-        json_text(json, NULL, site);
-        json_end(json);
-    }
-    json_end(json);
-    return true;
 }
 
 /* Everything that a sidecar's members beyond the report are made of. */
@@ -99,8 +76,7 @@ static bool add_device(struct json_writer *json, const struct source *source, ui
     bool done = timeline_init(&timeline, trace, device, &arena);
     if (done) {
         add_curve(json, &timeline);
-        done = add_sites(json, &timeline, &arena) && profile_add(json, &timeline, &arena) &&
-               add_settings(json, source, device, &arena);
+        done = profile_add(json, &timeline, &arena) && add_settings(json, source, device, &arena);
     }
     json_end(json);
     arena_release(&arena);

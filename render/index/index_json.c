@@ -19,8 +19,7 @@ static void add_text_or_null(struct json_writer *json, const char *name, const c
 }
 
 static void add_odd(struct json_writer *json, unsigned odd) {
-    static const char *const names[] = {"peak",      "end",    "events", "oom",
-                                        "truncated", "growth", "line",   "steps"};
+    static const char *const names[] = {"peak", "end", "events", "oom", "truncated", "growth", "steps"};
     json_array(json, "odd", JSON_COMPACT);
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         if (odd & 1u << i)
@@ -99,7 +98,6 @@ static void add_row_members(struct json_writer *json, const struct index_row *ro
     add_text_or_null(json, "host", row->host);
     add_number(json, "local_rank", row->local_rank);
     add_text_or_null(json, "group", row->group);
-    json_u64(json, "cohort", row->cohort);
     json_u64(json, "steps", row->n_steps);
     json_bool(json, "mid_step", row_ends_in_step(row));
     json_i64(json, "growth_bytes", row->growth_bytes);
@@ -206,36 +204,77 @@ static void add_findings(struct json_writer *json, const struct index *index) {
     json_end(json);
 }
 
-static int count_compare(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+/* ---- columns ---- */
+
+static const char *const column_names[] = {"peak_bytes", "end_bytes", "reserved_peak_bytes", "growth_bytes",
+                                           "events"};
+enum { COLUMNS = sizeof column_names / sizeof *column_names };
+
+/* The figure of a row in a column. False: the row has none. */
+static bool column_figure(const struct index_row *row, unsigned column, int64_t *figure) {
+    enum { GROWTH = 3, GROWTH_STEPS_LEAST = 3 };
+    const int64_t figures[COLUMNS] = {(int64_t)row->peak_bytes, (int64_t)row->end_bytes,
+                                      (int64_t)row->reserved_peak_bytes, row->growth_bytes,
+                                      (int64_t)row->n_events};
+    *figure = figures[column];
+    return row->copy_of == NULL && (column != GROWTH || row->n_steps >= GROWTH_STEPS_LEAST);
+}
+
+static int figure_compare(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
+
+/* The median; of an even number the mean of the middle two, rounded down. `count` >= 1. */
+static int64_t figures_median(int64_t *figures, uint32_t count) {
+    qsort(figures, count, sizeof *figures, figure_compare);
+    int64_t low = figures[(count - 1) / 2], high = figures[count / 2];
+    return low + (high - low) / 2;
+}
+
+/* Adds for each column its median, and the median of the distances from it (MAD). */
+static void add_columns(struct json_writer *json, const struct index *index, int64_t *figures) {
+    json_array(json, "columns", JSON_LINES);
+    for (unsigned column = 0; column < COLUMNS; column++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < index->n_rows; i++)
+            count += column_figure(&index->rows[i], column, &figures[count]);
+        if (count == 0)
+            continue;
+        int64_t median = figures_median(figures, count);
+        for (uint32_t i = 0; i < count; i++)
+            figures[i] = figures[i] > median ? figures[i] - median : median - figures[i];
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "name", column_names[column]);
+        json_i64(json, "median", median);
+        json_i64(json, "mad", figures_median(figures, count));
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* ---- totals ---- */
 
 struct totals {
     uint64_t n_events, input_nbytes, n_ooms, peak_least, peak_median, peak_most;
 };
 
-static bool totals_of(const struct index *index, struct totals *totals) {
-    *totals = (struct totals){0};
-    uint64_t *peaks = malloc(((size_t)index->n_rows + 1) * sizeof *peaks);
-    if (peaks == NULL)
-        return false;
+/* `figures` [n_rows + 1] is overwritten. */
+static struct totals totals_of(const struct index *index, int64_t *figures) {
+    struct totals totals = {0};
     for (uint32_t i = 0; i < index->n_rows; i++) {
         const struct index_row *row = &index->rows[i];
-        totals->n_events += row->n_events;
-        totals->input_nbytes += row->input_nbytes;
-        totals->n_ooms += row->n_ooms != 0;
-        peaks[i] = row->peak_bytes;
+        totals.n_events += row->n_events;
+        totals.input_nbytes += row->input_nbytes;
+        totals.n_ooms += row->n_ooms != 0;
+        figures[i] = (int64_t)row->peak_bytes;
     }
     if (index->n_rows != 0) {
-        qsort(peaks, index->n_rows, sizeof *peaks, count_compare);
-        uint64_t low = peaks[(index->n_rows - 1) / 2], high = peaks[index->n_rows / 2];
-        totals->peak_least = peaks[0];
-        totals->peak_median = low + (high - low) / 2;
-        totals->peak_most = peaks[index->n_rows - 1];
+        totals.peak_median = (uint64_t)figures_median(figures, index->n_rows);
+        totals.peak_least = (uint64_t)figures[0];
+        totals.peak_most = (uint64_t)figures[index->n_rows - 1];
     }
-    free(peaks);
-    return true;
+    return totals;
 }
 
 static void add_totals(struct json_writer *json, const struct index *index, const struct totals *totals) {
@@ -250,7 +289,6 @@ static void add_totals(struct json_writer *json, const struct index *index, cons
     json_u64(json, "out_of_memory", totals->n_ooms);
     json_u64(json, "odd", n_odd);
     json_u64(json, "copies", index->n_copies);
-    json_u64(json, "cohorts", index->n_cohorts);
     json_u64(json, "events", totals->n_events);
     json_u64(json, "input_bytes", totals->input_nbytes);
     json_u64(json, "lowest_peak_bytes", totals->peak_least);
@@ -364,14 +402,17 @@ static void add_row(struct json_writer *json, const struct index_row *row, const
 }
 
 bool index_write(struct json_writer *json, const struct index *index) {
-    struct totals totals;
-    if (!totals_of(index, &totals))
+    int64_t *figures = malloc(((size_t)index->n_rows + 1) * sizeof *figures);
+    if (figures == NULL)
         return false;
+    const struct totals totals = totals_of(index, figures);
     json_object(json, NULL, JSON_LINES);
     json_u64(json, "schema", 3);
     json_text(json, "kind", "batch");
     json_text(json, "version", STRATA_VERSION);
     add_totals(json, index, &totals);
+    add_columns(json, index, figures);
+    free(figures);
     add_notes(json, index);
     add_findings(json, index);
     add_together(json, index);

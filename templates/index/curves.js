@@ -1,13 +1,12 @@
-// Live memory of all recordings on one scale: of a cohort the median and the band of 5 to 95 %, of a few recordings
-// each curve, and above them in colour the recordings with a finding. The axis along is steps, time, or each run from
-// its first to its last event.
+// Live memory of all recordings on one scale: the median and the band of 5 to 95 %, of a few recordings each curve, and
+// above them in colour the recordings with a finding. The axis along is steps, time, or each run from its first to its
+// last event.
 import { element, formatBytes, formatCount, formatDuration, make, makeChoices, makeSwatch } from "../text.js";
 import { pen, themeColor } from "../paint.js";
 import { canvasContext, countStep, lastBefore, tickStep, traceCurve, watchPointer } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 
 /**
- * @typedef {import("./data.js").Cohort} Cohort
  * @typedef {{from: number, to: number, place: (index: number) => (i: number) => number}} Axis
  * @typedef {ReturnType<typeof makeCurves>} Curves
  * @typedef {ReturnType<typeof box>} Area
@@ -15,9 +14,9 @@ import { rowTitle, SHARE_MOST } from "./data.js";
  */
 
 const COLUMNS = 360;
-/** A cohort of fewer recordings is drawn curve by curve. */
+/** Fewer recordings are drawn curve by curve. */
 const BAND_LEAST = 5;
-const BANDS_SHOWN = 6;
+const GREY = "#8a99ad";
 const LEGEND_SHOWN = 12;
 const TIP_REACH = 24;
 const HEIGHT = 270;
@@ -79,13 +78,13 @@ function axesOf(batch) {
     return axes;
 }
 
-/** Finds the live bytes of a cohort's recordings, column by column. @param {Batch} batch @param {Cohort} cohort
- * @param {Axis} axis @returns {Band} */
-function bandOf(batch, cohort, axis) {
-    const n = cohort.rows.length;
+/** Finds the live bytes of all recordings, column by column. @param {Batch} batch @param {Axis} axis
+ * @returns {Band} */
+function bandOf(batch, axis) {
+    const n = batch.own.length;
     const values = new Uint16Array(n * COLUMNS);
     const counts = new Uint32Array(COLUMNS);
-    for (const index of cohort.rows) {
+    for (const index of batch.own) {
         const place = axis.place(index);
         const shares = batch.samples[index];
         let [before, filled] = [-1, -1];
@@ -109,7 +108,7 @@ function bandOf(batch, cohort, axis) {
     const band = { low, middle, high, known: new Uint8Array(COLUMNS) };
     for (let column = 0; column < COLUMNS; column++) {
         const count = counts[column];
-        // Once most recordings have ended, the few that go on do not stand for the cohort.
+        // Once most recordings have ended, the few that go on do not stand for all.
         if (count * 2 < n) continue;
         const sorted = values.subarray(column * n, column * n + count).sort();
         band.known[column] = 1;
@@ -173,19 +172,11 @@ function drawTicks(/** @type {Curves} */ curves, /** @type {Context} */ context,
     }
 }
 
-function band(/** @type {Curves} */ curves, /** @type {Cohort} */ cohort) {
-    const key = `${curves.axisName} ${cohort.number}`;
-    const made = curves.bands.get(key) ?? bandOf(curves.batch, cohort, curves.axes[curves.axisName]);
-    curves.bands.set(key, made);
-    return made;
-}
-
-/** @param {Curves} curves @param {Context} context @param {Area} area @param {Cohort} cohort */
-function drawBand(curves, context, area, cohort) {
-    const { low, middle, high, known } = band(curves, cohort);
+function drawBand(/** @type {Curves} */ curves, /** @type {Context} */ context, /** @type {Area} */ area) {
+    const { low, middle, high, known } = bandOf(curves.batch, curves.axes[curves.axisName]);
     const x = (/** @type {number} */ column) => area.left + ((column + 0.5) / COLUMNS) * area.width;
     const y = (/** @type {number} */ share) => area.top + area.height * (1 - share / area.most);
-    context.fillStyle = context.strokeStyle = cohort.color;
+    context.fillStyle = context.strokeStyle = GREY;
     for (let from = 0, to; from < COLUMNS; from = to + 1) {
         for (to = from; to < COLUMNS && known[to];) to++;
         if (to === from) continue;
@@ -216,12 +207,10 @@ function drawBelow(/** @type {Curves} */ curves, /** @type {Area} */ area) {
     const context = canvasContext(curves.below, curves.plot.clientWidth, HEIGHT);
     drawGrid(curves, context, area);
     context.lineJoin = "round";
-    for (const cohort of curves.banded) drawBand(curves, context, area, cohort);
+    if (curves.banded) drawBand(curves, context, area);
     context.globalAlpha = 0.75;
-    for (const cohort of curves.batch.cohorts)
-        if (!curves.banded.includes(cohort))
-            for (const index of cohort.rows)
-                if (!curves.batch.colorOf(index)) drawOne(curves, context, index, 1.1, cohort.color, area);
+    for (const index of curves.banded ? [] : curves.batch.own)
+        if (!curves.batch.colorOf(index)) drawOne(curves, context, index, 1.1, GREY, area);
     context.globalAlpha = 1;
     return curves.below;
 }
@@ -270,15 +259,9 @@ function draw(/** @type {Curves} */ curves) {
 function showLegend(/** @type {Curves} */ curves) {
     const item = (/** @type {string} */ color, /** @type {string} */ text) =>
         make("li", "", makeSwatch(color), make("span", "", text));
-    const several = curves.batch.cohorts.length > 1;
-    const items = curves.banded.map(({ color, name, rows }) =>
-        item(color, `${several ? `${name}: ` : ""}median and 5 to 95 % of ${formatCount(rows.length)}`),
-    );
-    const single = curves.batch.cohorts.filter((cohort) => !curves.banded.includes(cohort));
-    const plain = single.flatMap((cohort) => cohort.rows).filter((index) => !curves.batch.colorOf(index)).length;
-    const many = formatCount(plain);
-    const which = plain === curves.rows.length ? `each of ${many}` : `${many} of smaller cohorts`;
-    if (plain) items.push(item(single[0].color, which));
+    const { own, colorOf } = curves.batch;
+    const n = curves.banded ? own.length : own.filter((index) => !colorOf(index)).length;
+    const items = n ? [item(GREY, `${curves.banded ? "median and 5 to 95 %" : "each"} of ${formatCount(n)}`)] : [];
     const groups = [...curves.batch.oddGroups];
     for (const [key, index] of groups.slice(0, LEGEND_SHOWN))
         items.push(item(curves.batch.colorOf(index) ?? "", typeof key === "number" ? `rank ${key}` : key));
@@ -323,9 +306,7 @@ function makeCurves(batch) {
         plot: element("plot", HTMLElement),
         canvas: element("curves", HTMLCanvasElement),
         scaleBytes: Math.max(1, batch.data.totals.highest_peak_bytes),
-        banded: batch.cohorts.filter((cohort) => cohort.rows.length >= BAND_LEAST).slice(0, BANDS_SHOWN),
-        /** @type {Map<string, Band>} */
-        bands: new Map(),
+        banded: batch.own.length >= BAND_LEAST,
         axisName: names[0],
         chosen: -1,
         hovered: -1,

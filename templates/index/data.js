@@ -1,7 +1,6 @@
-// The data of the index's page, and what follows from it: which recordings share a colour, and which belong together.
+// The data of the index's page, and what follows from it: which recordings share a colour.
 // Everything that comes from file names enters the document as text (make, setText); the writer makes sure that names
 // of pages hold only letters, digits, '.', '_', '-' and '/'.
-import { formatCount } from "../text.js";
 
 /**
  * @typedef {{bytes: number, median_bytes: number, site: string}} Difference
@@ -12,8 +11,8 @@ import { formatCount } from "../text.js";
  * reserved_end_bytes: number,
  * capacity_bytes: number | null, oom: number, oom_requested_bytes?: number, oom_free_bytes?: number, truncation: string
  * | null,
- * peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort:
- * number, steps: number, mid_step: boolean,
+ * peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null,
+ * steps: number, mid_step: boolean,
  * growth_bytes: number, copy_of: string | null, page: string | null, sidecar: string, png: string | null,
  * diff?: string | null, made_of?: string | null, plan?: string | null, finding: string | null,
  * differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake: boolean}}
@@ -25,12 +24,12 @@ import { formatCount } from "../text.js";
  *   ranks: number[], rows: number[], view: string | null}} Finding
  * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, copies:
  * number,
- *   cohorts: number, events: number, input_bytes: number, lowest_peak_bytes: number, median_peak_bytes: number,
+ *   events: number, input_bytes: number, lowest_peak_bytes: number, median_peak_bytes: number,
  *   highest_peak_bytes: number}} Totals
- * @typedef {{version: string, totals: Totals, notes: string[], findings: Finding[], failed: Refusal[], skipped:
- * Refusal[],
+ * @typedef {{name: string, median: number, mad: number}} Column
+ * @typedef {{version: string, totals: Totals, columns: Column[], notes: string[], findings: Finding[], failed:
+ * Refusal[], skipped: Refusal[],
  *   span_us: number, step_stride: number, rows: Row[]}} Data
- * @typedef {{number: number, rows: number[], color: string, name: string}} Cohort
  * @typedef {ReturnType<typeof createBatch>} Batch
  */
 
@@ -39,9 +38,6 @@ export const SHARE_MOST = 65535;
 
 /** Colours of odd recordings on both themes, which colour-blind people can tell apart too. */
 const ODD_COLORS = ["#d55e00", "#2b83c6", "#009e73", "#c85a9a", "#c68a00", "#7b5be0", "#8c6d31", "#d13b3b"];
-
-/** Colours of the cohorts by falling size; all further cohorts have the last one. */
-const COHORT_COLORS = ["#8a99ad", "#3a9d97", "#c97f4a", "#6b7fd0", "#a77bb5", "#7a8f5a"];
 
 /** @param {string} text base64 of 16-bit shares */
 function decodeShares(text) {
@@ -69,32 +65,6 @@ export function rangesText(numbers, most = 6) {
         parts.push(to - i > 1 ? `${numbers[i]}\u2013${numbers[to - 1]}` : String(numbers[i]));
     }
     return parts.length > most ? `${parts.slice(0, most).join(", ")} \u2026` : parts.join(", ");
-}
-
-/** @template T @param {T[]} all @param {(one: T) => number} keyOf @returns {Map<number, T[]>} in the order of `all` */
-export function groupBy(all, keyOf) {
-    /** @type {Map<number, T[]>} */
-    const groups = new Map();
-    for (const one of all) {
-        const group = groups.get(keyOf(one));
-        if (group) group.push(one);
-        else groups.set(keyOf(one), [one]);
-    }
-    return groups;
-}
-
-/** Cohorts of recordings that run the same program, the largest first; copies belong to none. @param {Row[]} rows
- * @returns {Cohort[]} */
-function cohortsOf(rows) {
-    const own = [...rows.keys()].filter((i) => rows[i].copy_of === null);
-    return [...groupBy(own, (i) => rows[i].cohort).values()]
-        .sort((a, b) => b.length - a.length || a[0] - b[0])
-        .map((list, i) => ({
-            number: i,
-            rows: list,
-            color: COHORT_COLORS[Math.min(i, COHORT_COLORS.length - 1)],
-            name: list.length === 1 ? rowTitle(rows[list[0]]) : (rows[list[0]].group ?? `cohort ${formatCount(i + 1)}`),
-        }));
 }
 
 /** The most letters of a text that people read; names of files and of C++ templates may have hundreds. */
@@ -125,10 +95,8 @@ export function createBatch(/** @type {Data} */ data) {
     const rows = data.rows;
     const samples = rows.map((row) => decodeShares(row.samples));
     const times = rows.map((row) => (row.times ? decodeShares(row.times) : null));
-    const cohorts = cohortsOf(rows);
-    /** @type {(Cohort | undefined)[]} */
-    const cohortOf = rows.map(() => undefined);
-    for (const cohort of cohorts) for (const index of cohort.rows) cohortOf[index] = cohort;
+    /** The recordings that are compared: all but copies. */
+    const own = [...rows.keys()].filter((index) => rows[index].copy_of === null);
     // Odd rows, the most severe first: those with a finding, in the order of the findings.
     const oddRows = [...new Set(data.findings.flatMap((finding) => finding.rows))].filter(
         (index) => rows[index].finding !== null,
@@ -145,13 +113,11 @@ export function createBatch(/** @type {Data} */ data) {
         rows,
         samples,
         times,
-        cohorts,
+        own,
         oddRows,
         oddGroups,
         /** @param {number} index */
         colorOf: (index) => colors.get(index),
-        /** @param {number} index */
-        cohortOf: (index) => cohortOf[index],
         /** The bytes that a share stands for. @param {number} share */
         bytesOf: (share) => (share / SHARE_MOST) * data.totals.highest_peak_bytes,
     };

@@ -67,14 +67,12 @@ function makeCurve(/** @type {Batch} */ batch, /** @type {number} */ index) {
     return canvas;
 }
 
-/** The recording with the median peak of a cohort. @param {Batch} batch @param {number} index */
+/** The recording with the median peak of the others of its step. @param {Batch} batch @param {number} index */
 function medianOf(batch, index) {
-    const cohort = batch.cohortOf(index);
-    if (!cohort || cohort.rows.length < 2) return undefined;
-    const others = cohort.rows
-        .filter((other) => other !== index)
+    const others = batch.own
+        .filter((other) => other !== index && batch.rows[other].step === batch.rows[index].step)
         .sort((a, b) => batch.rows[a].peak_bytes - batch.rows[b].peak_bytes || a - b);
-    return batch.rows[others[(others.length - 1) >> 1]];
+    return /** @type {Row | undefined} */ (batch.rows[others[(others.length - 1) >> 1]]);
 }
 
 /** Links to the page of the difference if there is one, otherwise shows the command that makes it.
@@ -93,10 +91,9 @@ function makeCompare(batch, row, index) {
     return button;
 }
 
-function makeFacts(/** @type {Batch} */ batch, /** @type {Row} */ row, /** @type {number} */ index) {
+function makeFacts(/** @type {Row} */ row) {
     const list = make("dl", "facts");
     const add = (/** @type {string} */ name, /** @type {string} */ value) => addFact(list, name, value);
-    const cohort = batch.cohortOf(index);
     add("Peak", `${formatBytes(row.peak_bytes)}, ${formatEvent(row.peak_event)}`);
     add("End", formatBytes(row.end_bytes));
     const capacity = row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`;
@@ -104,10 +101,8 @@ function makeFacts(/** @type {Batch} */ batch, /** @type {Row} */ row, /** @type
     const part = row.mid_step ? (row.oom ? "; out of memory in the next one" : "; dumped in mid-step") : "";
     add("Steps", row.steps || row.mid_step ? `${formatCount(row.steps)} complete${part}` : "none found");
     add("Growth", row.steps >= 3 ? `${formatChange(row.growth_bytes)} per step` : "");
-    const others = row.kind === "log" ? "log has levels to compare with" : "recording runs the same program";
-    const size = cohort?.rows.length ?? 0;
-    const which = size > 1 ? `${cohort?.name}, ${formatCount(size)} recordings` : `none: no other ${others}`;
-    add("Cohort", row.copy_of === null ? which : `a copy of ${row.copy_of}`);
+    add("Copy of", row.copy_of ?? "");
+    add("Group", row.group ?? "");
     add("Host", row.host ?? "");
     add("Device", row.devices > 1 ? `${row.device} of ${row.devices}` : String(row.device));
     add("File", `${formatBytes(row.input_bytes)}, ${formatPlural(row.events, "event")}`);
@@ -126,13 +121,13 @@ export function createDetail(/** @type {Batch} */ batch) {
                 return detail.replaceChildren(make("p", "dim", batch.rows.length ? hint : ""));
             }
             const row = batch.rows[index];
-            const head = make("h3", "", "Against the median of its cohort");
+            const head = make("h3", "", "Against the median");
             detail.replaceChildren(
                 make("h2", "", rowTitle(row)),
                 make("p", "dim path", row.input),
                 ...makeCards(row),
                 make("p", "links", ...makeOutputs(row), makeCompare(batch, row, index) ?? ""),
-                makeFacts(batch, row, index),
+                makeFacts(row),
                 makeCurve(batch, index),
                 ...(row.truncation === null ? [] : [make("p", "", row.truncation)]),
                 ...(row.differences.length ? [head, makeDifferences(row)] : []),

@@ -10,7 +10,7 @@ function calmSentence(/** @type {Batch} */ batch) {
     if (batch.rows.length === 0) return "There is no recording to compare.";
     return batch.rows.length < 4
         ? "Fewer than four recordings: too few to call one of them different."
-        : "No recording is far from the median of its cohort in its peak, its end or its number of events, " +
+        : "No recording is far from the median in its peak, its end or its number of events, " +
               "and none ran out of memory.";
 }
 

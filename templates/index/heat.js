@@ -1,10 +1,9 @@
 // A map with ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the
-// run). Each cell shows how far a figure is from the median of its cohort in the same line. Above it stands which rank
-// belongs to which cohort.
+// run). Each cell shows how far a figure is from the median of its line.
 import { element, formatBytes, formatCount, makeChoices, setText } from "../text.js";
 import { pen, themeColor } from "../paint.js";
 import { canvasContext, countStep, watchPointer } from "./canvas.js";
-import { groupBy, rowTitle } from "./data.js";
+import { rowTitle } from "./data.js";
 
 /**
  * @typedef {import("./data.js").Row} Row
@@ -14,8 +13,7 @@ import { groupBy, rowTitle } from "./data.js";
  * @typedef {ReturnType<typeof layout>} Box
  */
 
-const COHORTS_SHOWN = 5;
-const COHORT_HEIGHT = 15;
+const LABELS = 64;
 const PARTS = 16;
 const AXIS_HEIGHT = 22;
 
@@ -41,13 +39,11 @@ function columnsOf(/** @type {Batch} */ batch) {
     return { ranks, ofRow, count: Math.max(1, next) };
 }
 
-/** Computes how far each cell is from the median of its cohort. @param {Batch} batch @param {Line} line */
-function lineMeasure(batch, line) {
+/** Computes how far each cell is from the median of its line. @param {Line} line */
+function lineMeasure(line) {
     const cells = line.cells.filter((cell) => cell !== undefined);
-    for (const own of groupBy(cells, (cell) => batch.cohortOf(cell.index)?.number ?? -1).values()) {
-        const median = Float64Array.from(own, ({ bytes }) => bytes).sort()[own.length >> 1];
-        for (const cell of own) cell.away = cell.bytes - median;
-    }
+    const median = Float64Array.from(cells, ({ bytes }) => bytes).sort()[cells.length >> 1];
+    for (const cell of cells) cell.away = cell.bytes - median;
     return line;
 }
 
@@ -85,9 +81,7 @@ function linesOf(batch, columns, figure) {
                 put(part, part === 0 ? "begin" : part === PARTS - 1 ? "end" : "", index, batch.bytesOf(share));
             }
     });
-    return [...lines.keys()]
-        .sort((a, b) => a - b)
-        .map((place) => lineMeasure(batch, /** @type {Line} */ (lines.get(place))));
+    return [...lines.keys()].sort((a, b) => a - b).map((place) => lineMeasure(/** @type {Line} */ (lines.get(place))));
 }
 
 /** The distance that gets the full colour; it is not too small, so that small differences look small.
@@ -110,13 +104,11 @@ function picture(/** @type {Heat} */ heat) {
 
 function layout(/** @type {Heat} */ heat) {
     const { lines } = picture(heat);
-    const width = Math.max(80, (heat.canvas.parentElement?.clientWidth ?? 80) - heat.labels - 2);
-    const top =
-        (heat.shownCohorts.length + (heat.others.length ? 1 : 0)) * COHORT_HEIGHT + (heat.shownCohorts.length ? 6 : 0);
+    const width = Math.max(80, (heat.canvas.parentElement?.clientWidth ?? 80) - LABELS - 2);
     const lineHeight = lines.length <= 1 ? 34 : Math.max(2, Math.min(18, Math.floor(200 / lines.length)));
     const columns = heat.columns.count;
-    const height = top + lineHeight * lines.length + AXIS_HEIGHT;
-    return { left: heat.labels, columns, width, top, lineHeight, cells: Math.min(columns, Math.floor(width)), height };
+    const height = lineHeight * lines.length + AXIS_HEIGHT;
+    return { left: LABELS, columns, width, lineHeight, cells: Math.min(columns, Math.floor(width)), height };
 }
 
 /** Left edge of a cell. @param {Box} box @param {number} cell */
@@ -153,33 +145,10 @@ function colorOf(/** @type {number} */ away, /** @type {number} */ scale) {
     return `rgb(${from.map((channel, i) => Math.round(channel + (to[i] - channel) * strength)).join()})`;
 }
 
-function drawCohorts(/** @type {Heat} */ heat, /** @type {Context} */ context, /** @type {Box} */ box) {
-    const strips = heat.shownCohorts.map(({ name, rows, color }) => ({ name, rows, color }));
-    if (heat.others.length)
-        strips.push({
-            name: heat.others.every((cohort) => cohort.rows.length === 1) ? "alone" : "others",
-            rows: heat.others.flatMap((cohort) => cohort.rows),
-            color: themeColor("--text"),
-        });
-    strips.forEach((strip, nth) => {
-        const y = nth * COHORT_HEIGHT;
-        const name = strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name;
-        label(heat, context, `${name} \u00b7 ${formatCount(strip.rows.length)}`, y + COHORT_HEIGHT / 2 - 1);
-        context.fillStyle = themeColor("--raised");
-        context.fillRect(heat.labels, y, box.width, COHORT_HEIGHT - 3);
-        context.fillStyle = strip.color;
-        for (const index of strip.rows) {
-            const { left, width } = placeOf(heat, box, index);
-            const gap = box.width / box.cells > 6 ? 1 : 0;
-            context.fillRect(left, y, Math.max(1, width - gap), COHORT_HEIGHT - 3);
-        }
-    });
-}
-
 /** @param {Heat} heat @param {Context} context @param {string} text @param {number} y */
 function label(heat, context, text, y) {
     pen(context, { fillStyle: themeColor("--dim"), textAlign: "right", textBaseline: "middle" });
-    context.fillText(text, heat.labels - 8, y);
+    context.fillText(text, LABELS - 8, y);
 }
 
 /** A pattern for cells without data, so that nobody takes them for the median. @param {Context} context */
@@ -201,11 +170,11 @@ function hatch(context) {
 function drawLines(/** @type {Heat} */ heat, /** @type {Context} */ context, /** @type {Box} */ box) {
     const { lines, scale } = picture(heat);
     context.fillStyle = hatch(context);
-    context.fillRect(heat.labels, box.top, box.width, box.lineHeight * lines.length);
+    context.fillRect(LABELS, 0, box.width, box.lineHeight * lines.length);
     const labelled = countStep(lines.length, Math.floor((box.lineHeight * lines.length) / 15));
     const gap = box.width / box.cells > 6 ? 1 : 0;
     lines.forEach((line, nth) => {
-        const y = box.top + nth * box.lineHeight;
+        const y = nth * box.lineHeight;
         if (nth % labelled === 0 || (labelled > 1 && line.name === "end"))
             label(heat, context, line.name, y + box.lineHeight / 2);
         /** @type {number[]} */
@@ -245,9 +214,9 @@ function drawAxis(/** @type {Heat} */ heat, /** @type {Context} */ context, /** 
     const y = box.height - AXIS_HEIGHT + 12;
     pen(context, { fillStyle: themeColor("--dim"), textBaseline: "middle" });
     for (let column = 0; column < heat.columns.ranks.length; column += step) {
-        const x = heat.labels + ((column + 0.5) / heat.columns.count) * box.width;
-        context.textAlign = x < heat.labels + 30 ? "left" : x > heat.labels + box.width - 30 ? "right" : "center";
-        context.fillText((column === 0 ? "rank " : "") + heat.columns.ranks[column], column === 0 ? heat.labels : x, y);
+        const x = LABELS + ((column + 0.5) / heat.columns.count) * box.width;
+        context.textAlign = x < LABELS + 30 ? "left" : x > LABELS + box.width - 30 ? "right" : "center";
+        context.fillText((column === 0 ? "rank " : "") + heat.columns.ranks[column], column === 0 ? LABELS : x, y);
     }
 }
 
@@ -262,9 +231,8 @@ function drawCursor(heat, context, box, index, color) {
 function draw(/** @type {Heat} */ heat) {
     const box = layout(heat);
     heat.canvas.style.height = `${box.height}px`;
-    const context = canvasContext(heat.canvas, box.width + heat.labels + 2, box.height);
+    const context = canvasContext(heat.canvas, box.width + LABELS + 2, box.height);
     context.font = "11px system-ui, sans-serif";
-    drawCohorts(heat, context, box);
     drawLines(heat, context, box);
     drawAxis(heat, context, box);
     drawCursor(heat, context, box, heat.hovered, themeColor("--dim"));
@@ -274,9 +242,8 @@ function draw(/** @type {Heat} */ heat) {
 
 function showScale(/** @type {Heat} */ heat) {
     const { lines, scale } = picture(heat);
-    const among = heat.batch.cohorts.length > 1 ? "its cohort" : "all";
     setText(element("heat-least", HTMLElement), `\u2212${formatBytes(scale)}`);
-    setText(element("heat-most", HTMLElement), `+${formatBytes(scale)} to the median of ${among}`);
+    setText(element("heat-most", HTMLElement), `+${formatBytes(scale)} to the median`);
     element("heat-ramp", HTMLElement).style.background =
         `linear-gradient(to right, ${[-1, -0.25, 0, 0.25, 1].map((share) => colorOf(share, 1)).join()})`;
     const ends = `from ${lines[0]?.name || "first"} to ${lines.at(-1)?.name || "last"}`;
@@ -288,33 +255,27 @@ function showScale(/** @type {Heat} */ heat) {
 function lineAt(/** @type {Heat} */ heat, /** @type {number} */ x, /** @type {number} */ y) {
     const box = layout(heat);
     const { lines } = picture(heat);
-    const cell = Math.floor(((x - heat.labels) / box.width) * box.cells);
+    const cell = Math.floor(((x - LABELS) / box.width) * box.cells);
     if (cell < 0 || cell >= box.cells) return undefined;
-    const line = lines[Math.floor((y - box.top) / box.lineHeight)];
-    if (line) return { line, one: cellAt(box, line, cell) };
-    const { from, to } = columnsAt(box, cell);
-    const index = heat.batch.rows.findIndex((_, i) => heat.columns.ofRow[i] >= from && heat.columns.ofRow[i] < to);
-    return y < box.top && index >= 0 ? { line: undefined, one: { index, bytes: 0, away: 0 } } : undefined;
+    const line = lines[Math.floor(y / box.lineHeight)];
+    return line && { line, one: cellAt(box, line, cell) };
 }
 
 function tell(/** @type {Heat} */ heat, /** @type {number} */ index, /** @type {number} */ x, /** @type {number} */ y) {
     const hit = lineAt(heat, x, y);
     const row = heat.batch.rows[index];
-    const cohort = heat.batch.cohorts.length > 1 ? `, ${heat.batch.cohortOf(index)?.name ?? "a copy"}` : "";
-    if (!hit?.line || !hit.one) return `${rowTitle(row)}${cohort}: peak ${formatBytes(row.peak_bytes)}`;
+    if (!hit?.one) return `${rowTitle(row)}: peak ${formatBytes(row.peak_bytes)}`;
     const { away, bytes } = hit.one;
     const far = `${formatBytes(Math.abs(away))} ${away > 0 ? "above" : "below"} the median`;
     const line = hit.line.name && row.step === null ? `, ${hit.line.name}` : "";
     const amount = `${bytes < 0 ? "\u2212" : ""}${formatBytes(Math.abs(bytes))}`;
     const figure = `${FIGURES[heat.figure].title.toLowerCase()} ${amount}`;
     const oom = row.oom ? "; out of memory" : "";
-    return `${rowTitle(row)}${line}${cohort}: ${figure}, ${away === 0 ? "the median" : far}${oom}`;
+    return `${rowTitle(row)}${line}: ${figure}, ${away === 0 ? "the median" : far}${oom}`;
 }
 
 /** The contents of the picture, and its canvas. @param {Batch} batch */
 function makeHeat(batch) {
-    const cohorts = batch.cohorts.length > 1 ? batch.cohorts : [];
-    const shownCohorts = cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN);
     return {
         batch,
         canvas: element("heat", HTMLCanvasElement),
@@ -324,9 +285,6 @@ function makeHeat(batch) {
         figure: "peak",
         chosen: -1,
         hovered: -1,
-        shownCohorts,
-        others: cohorts.filter((cohort) => !shownCohorts.includes(cohort)),
-        labels: shownCohorts.length ? 116 : 64,
     };
 }
 

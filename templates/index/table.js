@@ -10,7 +10,8 @@ import { makeOutputs } from "./link.js";
 /**
  * @typedef {import("./data.js").Row} Row
  * @typedef {{title: string, number: boolean, width: string, value: (row: Row, index: number) => number | string | null,
- * has?: boolean, cell?: (row: Row, index: number) => HTMLElement}} Column
+ * has?: boolean, cell?: (row: Row, index: number) => HTMLElement, median?: [name: string, text: (figure: number) =>
+ * string]}} Column median: the name of the column whose median the writer tells, and its words
  * @typedef {ReturnType<typeof makeTable>} Table
  * @typedef {{element: HTMLElement, index: number, version: number}} Line
  */
@@ -28,7 +29,7 @@ const largest = (rows, value) => rows.reduce((most, row) => Math.max(most, Math.
 
 /** The columns. Missing numbers come last, whichever way the list is sorted. @param {Batch} batch
  * @returns {Record<string, Column>} */
-function columnsOf({ rows, cohorts, cohortOf }) {
+function columnsOf({ rows }) {
     const growth = (/** @type {Row} */ row) => (row.steps >= 3 ? row.growth_bytes : null);
     const most = largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes));
     const mostGrown = largest(rows, (row) => growth(row) ?? 0);
@@ -45,30 +46,29 @@ function columnsOf({ rows, cohorts, cohortOf }) {
         number: kind !== "",
         cell: (row, index) => makeCell(value(row, index), kind),
     });
-    /** @param {string} name @param {string} title @param {string} width @param {(row: Row) => number} value */
-    const bytes = (name, title, width, value) => ({
-        ...column(title, width, value),
+    /** @param {string} name @param {string} title @param {string} width @param {"peak_bytes" | "end_bytes" |
+     * "reserved_peak_bytes"} field @returns {Column} */
+    const bytes = (name, title, width, field) => ({
+        ...column(title, width, (row) => row[field]),
+        median: [field, figures.text],
         cell: (/** @type {Row} */ row) =>
-            setAll(makeCell(figures.text(value(row)), number(row, name)), { title: formatExactBytes(value(row)) }),
+            setAll(makeCell(figures.text(row[field]), number(row, name)), { title: formatExactBytes(row[field]) }),
     });
     const some = (/** @type {(row: Row) => unknown} */ has) => rows.some((row) => has(row) !== null);
     const step = (/** @type {Row} */ row) => row.step;
     const host = (/** @type {Row} */ row) => row.host;
-    const cohort = (/** @type {Row} */ _, /** @type {number} */ index) => cohortOf(index)?.number ?? null;
-    const several = cohorts.length > 1 && cohorts[0].rows.length > 1;
+    const group = (/** @type {Row} */ row) => (row.copy_of === null ? row.group : "copy");
     return {
-        rank: column("Rank", "62px", (row) => row.rank),
+        rank: column("Rank", "76px", (row) => row.rank),
         step: column("Step", "62px", step, some(step)),
         host: column("Host", "74px", host, some(host), ""),
-        cohort: {
-            ...column("Cohort", "80px", cohort, several, ""),
-            cell: (row, index) => makeCell(row.copy_of !== null ? "copy" : (cohortOf(index)?.name ?? null)),
-        },
-        peak: bytes("peak", "Peak", "80px", (row) => row.peak_bytes),
-        end: bytes("end", "End", "80px", (row) => row.end_bytes),
-        reserved: bytes("reserved", "Reserved", "82px", (row) => row.reserved_peak_bytes),
+        group: column("Group", "80px", group, some(group), ""),
+        peak: bytes("peak", "Peak", "80px", "peak_bytes"),
+        end: bytes("end", "End", "80px", "end_bytes"),
+        reserved: bytes("reserved", "Reserved", "82px", "reserved_peak_bytes"),
         growth: {
             ...column("Growth/step", "100px", growth, some(growth)),
+            median: ["growth_bytes", (figure) => formatChange(figure, changes.text)],
             cell: (row) => {
                 const change = growth(row);
                 return makeCell(change === null ? null : formatChange(change, changes.text), number(row, "growth"));
@@ -76,6 +76,7 @@ function columnsOf({ rows, cohorts, cohortOf }) {
         },
         events: {
             ...column("Events", "72px", (row) => row.events),
+            median: ["events", formatCount],
             cell: (row) => makeCell(formatCount(row.events), number(row, "events")),
         },
         oom: {
@@ -125,11 +126,24 @@ function makeHead({ columns, sort, falling }, key, sortBy) {
     return make("div", columns[key].number ? "cell number" : "cell", { role, "aria-sort": order }, button);
 }
 
+/** A line below the head: of each column its median, or the median distance from it.
+ * @param {Table} table @param {"median" | "mad"} figure @param {string} title */
+function makeMedians({ batch, columns, keys }, figure, title) {
+    const cells = keys.slice(0, -1).map((key, nth) => {
+        const [name, text] = columns[key].median ?? [];
+        const own = batch.data.columns.find((column) => column.name === name);
+        return makeCell(nth === 0 ? title : own && text ? text(own[figure]) : "", nth === 0 ? "" : "number");
+    });
+    return make("div", "row medians", ...cells, makeCell(""), makeCell(""), makeCell(""), { role: "row" });
+}
+
 function showHead(/** @type {Table} */ table, /** @type {(key: string, falling: boolean) => void} */ sortBy) {
     const focused = document.activeElement?.getAttribute("data-key");
     const head = element("head", HTMLElement);
     const keys = [...table.keys.slice(0, -1), "curve", "file", "open"];
     head.replaceChildren(...keys.map((key) => makeHead(table, key, sortBy)));
+    const medians = [makeMedians(table, "median", "Median"), makeMedians(table, "mad", "MAD")];
+    head.parentElement?.replaceChildren(head, ...(table.batch.data.columns.length ? medians : []));
     if (focused) /** @type {HTMLElement | null} */ (head.querySelector(`[data-key="${focused}"]`))?.focus();
 }
 

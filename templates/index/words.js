@@ -22,27 +22,25 @@ const PROPERTIES = {
     copy: (row) => row.copy_of !== null,
 };
 
-/** @param {string} words @param {Row[]} rows @param {(index: number) => number} cohortNumber from 1 */
-export function createWords(words, rows, cohortNumber) {
+/** @param {string} words @param {Row[]} rows */
+export function createWords(words, rows) {
     const parts = words
         .toLowerCase()
-        .replace(/\b(rank|step|cohort|host|group)s?[\s:]+/g, "$1:")
+        .replace(/\b(rank|step|host|group)s?[\s:]+/g, "$1:")
         .split(/\s+/)
         .filter(Boolean);
-    /** @type {Record<string, (row: Row, index: number, value: string) => boolean>} */
+    /** @type {Record<string, (row: Row, value: string) => boolean>} */
     const keys = {
-        rank: (row, _, value) => hasNumber(value, row.rank),
-        step: (row, _, value) => hasNumber(value, row.step),
-        cohort: (_, index, value) => hasNumber(value, cohortNumber(index)),
-        host: (row, _, value) => (row.host ?? "").toLowerCase().includes(value),
-        group: (row, _, value) => (row.group ?? "").toLowerCase().includes(value),
+        rank: (row, value) => hasNumber(value, row.rank),
+        step: (row, value) => hasNumber(value, row.step),
+        host: (row, value) => (row.host ?? "").toLowerCase().includes(value),
+        group: (row, value) => (row.group ?? "").toLowerCase().includes(value),
     };
     const tests = parts.map((part) => {
         const colon = part.indexOf(":");
         const name = part.slice(0, Math.max(0, colon));
         const key = keys[name];
-        if (Object.hasOwn(keys, name))
-            return (/** @type {Row} */ row, /** @type {number} */ index) => key(row, index, part.slice(colon + 1));
+        if (Object.hasOwn(keys, name)) return (/** @type {Row} */ row) => key(row, part.slice(colon + 1));
         if (Object.hasOwn(PROPERTIES, part)) return PROPERTIES[part];
         // A number is a rank; in files without a rank, a part of the name.
         if (/^\d+([-\u2013]\d+)?$/.test(part))
@@ -50,5 +48,5 @@ export function createWords(words, rows, cohortNumber) {
                 hasNumber(part, row.rank) || (row.rank === null && row.input.includes(part));
         return (/** @type {Row} */ row) => row.notes.some((note) => note.kind === part) || textOf(row).includes(part);
     });
-    return (/** @type {number} */ index) => tests.every((test) => test(rows[index], index));
+    return (/** @type {number} */ index) => tests.every((test) => test(rows[index]));
 }

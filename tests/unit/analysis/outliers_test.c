@@ -21,7 +21,6 @@ struct ranks {
     struct rank_call call[RANKS][SITES];
     struct rank_table table[RANKS][STEPS];
     struct rank_entry entry[RANKS][STEPS][SITES];
-    uint32_t n_cohorts;
 };
 
 static void rank_fill(struct ranks *ranks, uint32_t r) {
@@ -35,7 +34,7 @@ static void rank_fill(struct ranks *ranks, uint32_t r) {
                                      .oom_step = RANK_NO_STEP,
                                      .oom_phase = -1};
     for (uint32_t s = 0; s < SITES; s++)
-        ranks->call[r][s] = (struct rank_call){.site = 100 + s, .made = {s == 0 ? 7 : 0, s == 1, s == 2}};
+        ranks->call[r][s] = (struct rank_call){.site = 100 + s};
     for (uint32_t i = 0; i < STEPS; i++) {
         ranks->step[r][i] = (struct rank_step){
             .number = i, .complete = true, .begin_bytes = GIB, .peak_bytes = 4 * GIB, .end_bytes = GIB};
@@ -43,8 +42,8 @@ static void rank_fill(struct ranks *ranks, uint32_t r) {
             ranks->entry[r][i][s] = (struct rank_entry){s, GIB / 4};
         ranks->table[r][i] = (struct rank_table){i, RANK_AT_END, GIB, SITES, ranks->entry[r][i]};
     }
-    ranks->row[r] = (struct outlier_row){
-        .of = {profile, -1, 0, r}, .peak_bytes = 4 * GIB, .end_bytes = GIB, .n_events = 1000};
+    ranks->row[r] =
+        (struct outlier_row){.profile = profile, .peak_bytes = 4 * GIB, .end_bytes = GIB, .n_events = 1000};
 }
 
 static void ranks_open(struct ranks *ranks) {
@@ -55,7 +54,7 @@ static void ranks_open(struct ranks *ranks) {
 }
 
 static void ranks_judge(struct ranks *ranks, uint32_t n) {
-    assert_true(outliers_find(ranks->row, n, &ranks->arena, &ranks->n_cohorts));
+    assert_true(outliers_find(ranks->row, n, &ranks->arena));
 }
 
 static void ranks_close(struct ranks *ranks) {
@@ -75,7 +74,6 @@ static void test_equal_ranks_are_not_odd(void **state) {
     struct ranks ranks;
     ranks_open(&ranks);
     ranks_judge(&ranks, RANKS);
-    assert_int_equal(ranks.n_cohorts, 1);
     assert_int_equal(count_odd(&ranks, RANKS), 0);
     assert_int_equal(ranks.row[0].at_step, STEPS - 1);
     ranks_close(&ranks);
@@ -141,13 +139,9 @@ static void test_growth(void **state) {
         for (uint32_t i = 2; i < STEPS; i++) {
             uint64_t more = grows ? (i - 1) * (uint64_t)(64 * MIB) : 64 * MIB;
             ranks.step[1][i].end_bytes += more;
-            ranks.entry[1][i][2].bytes += more;
         }
         ranks_judge(&ranks, RANKS);
         assert_int_equal(ranks.row[1].growth_bytes, grows ? 64 * MIB : 0);
-        assert_int_equal(ranks.row[1].growth_site, grows ? 102 : 0);
-        if (grows)
-            assert_int_equal(ranks.row[1].growth_site_bytes, 64 * MIB);
         ranks_close(&ranks);
     }
 }
@@ -188,7 +182,7 @@ static void test_few_ranks(void **state) {
     }
 }
 
-/* A line that only one rank runs is named with its bytes, and does not put that rank into a cohort of its own. */
+/* A line that only one rank runs is the difference, and the median of the others is 0. */
 static void test_a_line_of_one_rank(void **state) {
     (void)state;
     struct ranks ranks;
@@ -199,29 +193,26 @@ static void test_a_line_of_one_rank(void **state) {
         calls[s] = ranks.call[3][s];
         entries[s] = ranks.entry[3][5][s];
     }
-    calls[SITES] = (struct rank_call){.site = 999, .made = {1, 0, 0}};
+    calls[SITES] = (struct rank_call){.site = 999};
     entries[SITES] = (struct rank_entry){SITES, 80 * MIB};
     ranks.profile[3].call = calls;
     ranks.profile[3].n_calls = ranks.table[3][5].count = SITES + 1;
     ranks.table[3][5].entry = entries;
+    ranks.step[3][5].end_bytes += 80 * MIB;
     ranks_judge(&ranks, RANKS);
-    assert_int_equal(ranks.n_cohorts, 1);
-    assert_int_equal(ranks.row[3].only_site, 999);
-    assert_int_equal(ranks.row[3].only_bytes, 80 * MIB);
-    assert_int_equal(ranks.row[2].only_site, 0);
+    assert_true(ranks.row[3].figure[OUTLIER_END].odd);
+    assert_int_equal(ranks.row[3].difference[0].site, 999);
+    assert_int_equal(ranks.row[3].difference[0].bytes, 80 * MIB);
+    assert_int_equal(ranks.row[3].difference[0].median_bytes, 0);
     ranks_close(&ranks);
 }
 
-/* ---- cohorts ---- */
+/* ---- peers ---- */
 
-static void cohorts_check(struct ranks *ranks, const uint32_t wanted[RANKS], uint32_t n_wanted) {
-    struct cohort_row rows[RANKS];
-    uint32_t cohort[RANKS], n;
+static void peers_check(struct ranks *ranks, const uint32_t wanted[RANKS]) {
+    ranks_judge(ranks, RANKS);
     for (uint32_t r = 0; r < RANKS; r++)
-        rows[r] = ranks->row[r].of;
-    assert_true(cohorts_find(rows, RANKS, &ranks->arena, cohort, &n));
-    assert_int_equal(n, n_wanted);
-    assert_memory_equal(cohort, wanted, sizeof cohort);
+        assert_int_equal(ranks->row[r].peers, wanted[r]);
     ranks_close(ranks);
 }
 
@@ -230,39 +221,52 @@ static void test_dumps_of_different_steps(void **state) {
     struct ranks ranks;
     ranks_open(&ranks);
     for (uint32_t r = 0; r < RANKS; r++)
-        ranks.row[r].of.step = r % 2 == 0 ? 500 : 1000;
-    cohorts_check(&ranks, (const uint32_t[RANKS]){0, 1, 0, 1, 0, 1, 0, 1}, 2);
+        ranks.row[r].of.key[PEER_DUMP] = r % 2 == 0 ? 500 : 1000;
+    peers_check(&ranks, (const uint32_t[RANKS]){0, 1, 0, 1, 0, 1, 0, 1});
 }
 
-static void test_groups_from_names(void **state) {
+/* A dump and a role part ranks even from a single one; all other keys only where each value has two ranks. */
+static void test_a_single_rank(void **state) {
     (void)state;
-    struct ranks ranks;
-    ranks_open(&ranks);
-    for (uint32_t r = 0; r < RANKS; r++)
-        ranks.row[r].of.group = r < 3 ? 77 : 88;
-    ranks.call[0][0].made[0] = 50; /* whatever code they run */
-    cohorts_check(&ranks, (const uint32_t[RANKS]){0, 0, 0, 1, 1, 1, 1, 1}, 2);
-}
-
-/* Ranks with other call sites run another program: evaluations are not in the cohort of the trainings. */
-static void test_other_programs(void **state) {
-    (void)state;
-    struct ranks ranks;
-    ranks_open(&ranks);
-    for (uint32_t r = 5; r < RANKS; r++) {
-        ranks.call[r][0].site = 55;
-        ranks.call[r][1].made[1] = ranks.call[r][2].made[2] = 0;
+    for (enum peer_key key = PEER_DUMP; key < PEER_KEYS; key++) {
+        struct ranks ranks;
+        ranks_open(&ranks);
+        for (uint32_t r = 0; r < RANKS; r++)
+            ranks.row[r].of.key[key] = r == 7 ? 2 : 1;
+        peers_check(&ranks, (const uint32_t[RANKS]){0, 0, 0, 0, 0, 0, 0, key <= PEER_GROUP});
     }
-    cohorts_check(&ranks, (const uint32_t[RANKS]){0, 0, 0, 0, 0, 1, 1, 1}, 2);
 }
 
-/* Fewer gradients do not make another program, because exactly that is to be found. */
-static void test_fewer_gradients(void **state) {
+/* Places within stages; where a rank does not tell its place, places do not count. */
+static void test_several_keys(void **state) {
+    (void)state;
+    static const uint32_t wanted[][RANKS] = {{0, 0, 1, 1, 2, 2, 3, 3}, {0, 0, 0, 0, 1, 1, 2, 2}};
+    for (uint32_t unknown = 0; unknown < 2; unknown++) {
+        struct ranks ranks;
+        ranks_open(&ranks);
+        for (uint32_t r = 0; r < RANKS; r++) {
+            ranks.row[r].of.key[PEER_GROUP] = r < 4 ? 77 : 88;
+            ranks.row[r].of.key[PEER_TP] = unknown && r == 2 ? 0 : 1 + r / 2;
+        }
+        peers_check(&ranks, wanted[unknown]);
+    }
+}
+
+/* Four stages of two ranks, which differ by GiB. Only the rank that differs from its peer is odd. */
+static void test_stages(void **state) {
     (void)state;
     struct ranks ranks;
     ranks_open(&ranks);
-    ranks.call[6][1].made[1] = 0;
-    cohorts_check(&ranks, (const uint32_t[RANKS]){0}, 1);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        ranks.row[r].of.key[PEER_MODEL] = 1 + r / 2;
+        for (uint32_t i = 0; i < STEPS; i++)
+            ranks.step[r][i].peak_bytes = (4 + r / 2) * GIB + (r == 4 ? GIB / 2 : 0);
+    }
+    ranks_judge(&ranks, RANKS);
+    assert_int_equal(count_odd(&ranks, RANKS), 1);
+    assert_true(ranks.row[4].figure[OUTLIER_PEAK].odd);
+    assert_int_equal(ranks.row[4].figure[OUTLIER_PEAK].median, 6 * GIB);
+    ranks_close(&ranks);
 }
 
 /* ---- profiles ---- */
@@ -313,9 +317,9 @@ int main(void) {
         cmocka_unit_test(test_few_ranks),
         cmocka_unit_test(test_a_line_of_one_rank),
         cmocka_unit_test(test_dumps_of_different_steps),
-        cmocka_unit_test(test_groups_from_names),
-        cmocka_unit_test(test_other_programs),
-        cmocka_unit_test(test_fewer_gradients),
+        cmocka_unit_test(test_a_single_rank),
+        cmocka_unit_test(test_several_keys),
+        cmocka_unit_test(test_stages),
         cmocka_unit_test(test_steps_of_a_profile),
         cmocka_unit_test(test_steps_that_keep_tables),
     };
