@@ -9,8 +9,15 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import log_ordinary  # noqa: E402
+from log_threads import THREADS  # noqa: E402
 
 STRATA = os.environ.get("STRATA", "build/release/strata")
 TIMEOUT_S = 60
@@ -105,37 +112,6 @@ E=[
 ("out of resources","RuntimeError: level_zero backend failed with error: 40 (UR_RESULT_ERROR_OUT_OF_RESOURCES)",dict(oom='unknown',asked=None,says='which of them is not known',dev=0,n=1,sev='medium')),
 ]
 
-# Lines of ten frameworks without a figure of PyTorch's memory; {} is a number.
-ORDINARY = """[INFO|trainer.py:2128] >> ***** Running training ***** Num examples = {0},000
-{{'loss': 1.{0}, 'grad_norm': 0.5{0}, 'learning_rate': 1e-05, 'epoch': 0.{0}}}
-[2024-05-01 10:00:{1:02},123] [INFO] [logging.py:96:log_dist] [Rank 0] step={0}, skipped=0, lr=[1e-05], mom=[(0.9, 0.95)]
-[2024-05-01 10:00:{1:02},123] [INFO] [stage_1_and_2.py:149:__init__] Reduce bucket size {0}00000000
-[2024-05-01 10:00:{1:02},123] [INFO] [config.py:1000:print]   activation_checkpointing_config  {{"partition_activations": false, "cpu_checkpointing": false}}
- iteration {0:8}/ 500000 | consumed samples: {0}00 | elapsed time per iteration (ms): 1{0}.5 | learning rate: 1.5E-04 | global batch size: 256 | lm loss: 6.{0}E+00 | loss scale: 1.0 |
- > number of parameters on (tensor, pipeline) model parallel rank (0, 0): {0}000000
-[rank0]:2025-02-01 10:00:{1:02},000 - root - INFO - Model size: {0},000,000 total parameters, dataset cached at 12 GB
-(WorkerDict pid=33{0}) local rank 0, NCCL version 2.20.5+cuda12.4 [repeated 7x across cluster]
-(TaskRunner pid=11) step:{0} - actor/entropy:0.{0} - perf/throughput:{0}.5 - timing_s/gen:12.{0}
-Epoch {0}:  45%|████▌     | {0}/450 [00:12<00:14, 17.1it/s, v_num=0, train_loss=2.{0}]
-GPU available: True (cuda), used: True. TPU available: False. {0} devices
-| Name  | Type | Params | Mode | {0}.5 M Trainable params, {0}.123 Total estimated model params size (MB)
-INFO 05-06 20:59:{1:02} [loggers.py:111] Engine 000: Avg prompt throughput: {0}.1 tokens/s, Running: {0} reqs, GPU KV cache usage: {1}.5%
-INFO 05-06 20:59:{1:02} [weight_utils.py:315] Time spent downloading weights: {0} seconds, model size 15 GB on disk
-[2025-06-01 10:00:{1:02} TP0] Decode batch. #running-req: {0}, #token: {0}000, token usage: 0.{1}, gen throughput (token/s): {0}.5
-eta: 1:00:{1:02}  time: 0.43  data_time: 0.0{1}  lr: 0.001 memory is fine, loss: 1.{0}
-  File "/home/you/train.py", line {0}, in main
-ValueError: Unable to create tensor {0}, you should probably activate truncation ('padding=True')
-UserWarning: The given NumPy array is not writable; allocated {0} GB of host buffers are kept in memory
-saved checkpoint-{0} (5.{1} GB) in 12.{1}s, wrote at 1.{1} GB/s; peak: {0}
-WARNING: dataloader uses {0} workers; shared memory limit is 64 MB, memory bandwidth: {0} GB/s
-Reducing batch size to {0} to avoid OOM; if you see CUDA out of memory, lower it further. Memory: {0}
-nvidia-smi says driver 535.{0}, CUDA Version: 12.2; process {0} exited with exit code 0
-epoch {0}/300 Instances {1} GPU_mem 4.{1}G box_loss 1.{0}
-[W910 23:40:{1:02}.1 CUDAAllocatorConfig.h:30] expandable_segments not supported on this platform ({0})
-reserved seats: {0}, allocated tasks: {0}, free slots: {1}, total: {0} MB of logs
-step {0} | loss 2.{0} | tokens/s {0}000 | memory pinned {1} | allocated shards {1}""".split("\n")
-
-
 class WildTest(unittest.TestCase):
     maxDiff = 3000
 
@@ -178,10 +154,55 @@ class WildTest(unittest.TestCase):
                 if "oom" in want:
                     self.assert_error(device, want)
 
+    def levels_of(self, device, name):
+        level = device["levels"][name]
+        return level and [level[key] for key in ("first_bytes", "peak_bytes", "last_bytes")]
+
+    def assert_figures(self, device, want):
+        ooms = [(oom["cause"], oom["requested_bytes"]) for oom in device["oom_details"]]
+        self.assertEqual([cause for cause, _ in ooms], [cause for cause, _ in want.get("oom", ())])
+        for (_, asked), (_, wanted) in zip(ooms, want.get("oom", ())):
+            self.assertAlmostEqual(asked or 0, wanted or 0, delta=(wanted or 0) >> 12)
+        for name in ("allocated", "reserved", "device", "host"):
+            if name in want or not ooms:
+                wanted = want.get(name)
+                wanted = [wanted] * 3 if isinstance(wanted, int) else wanted and list(wanted)
+                for have, figure in zip(self.levels_of(device, name) or [None], wanted or [None]):
+                    self.assertAlmostEqual(have or 0, figure or 0, delta=2, msg=name)
+        budget = {row["name"]: row.get("bytes", row.get("tokens")) for row in device["budget"] or ()}
+        self.assertEqual({part: nbytes + 1 >> 1 for part, nbytes in budget.items()}, {part: nbytes + 1 >> 1 for part, nbytes in want.get("budget", {}).items()})
+        if "capacity" in want:
+            self.assertAlmostEqual(device["levels"]["capacity_bytes"], want["capacity"], delta=2)
+
+    def test_threads_are_told_as_a_person_reads_them(self):
+        self.assertGreaterEqual(len(THREADS), 80)
+        for name, text, wanted in THREADS:
+            with self.subTest(name):
+                done = self.run_report(text + "\n")
+                self.assertEqual(done.returncode, 1 if wanted is None else 0, done.stdout[-2000:] + done.stderr)
+                devices = {} if wanted is None else {device["device"]: device for device in json.loads(done.stdout)["devices"]}
+                self.assertEqual(set(devices), set(wanted or {}))
+                for number, want in (wanted or {}).items():
+                    device = devices[number]
+                    self.assert_figures(device, want)
+                    told = " ".join(finding["title"] + ". " + finding["detail"] for finding in device["findings"])
+                    for words in want.get("says", ()):
+                        self.assertIn(words, told)
+                    for words in want.get("never", ()):
+                        self.assertNotIn(words, told)
+                    severities = [finding["severity"] for finding in device["findings"] if finding["kind"] == "out_of_memory"]
+                    self.assertEqual(severities, [want["severity"]] if "severity" in want else severities)
+                    self.assertEqual([phase["name"] for phase in device["phases"]], want.get("phases", [phase["name"] for phase in device["phases"]]))
+                    self.assertEqual([oom["site"] for oom in device["oom_details"]], want.get("sites", [oom["site"] for oom in device["oom_details"]]))
+
     def test_nothing_is_read_of_ordinary_lines(self):
-        lines = [ORDINARY[i % len(ORDINARY)].format(i, i % 60) for i in range(2000)]
-        done = self.run_report("\n".join(lines) + "\n")
-        self.assertEqual(done.returncode, 1, done.stdout[:500])
+        ordinary = log_ordinary.lines()
+        self.assertEqual((len(ordinary), sum(map(len, ordinary.values()))), (10, 2000))
+        for framework, written in ordinary.items():
+            with self.subTest(framework):
+                done = self.run_report("\n".join(written) + "\n")
+                self.assertEqual(done.returncode, 1, done.stdout[:800])
+        lines = [line for written in ordinary.values() for line in written]
         level = "[Rank 0] (after 2 iterations) memory (MB) | allocated: 100 | max allocated: 200 | reserved: 300"
         device, = json.loads(self.run_report("\n".join(lines[:1000] + [level] + lines[1000:]) + "\n").stdout)["devices"]
         self.assertEqual((device["levels"]["lines"], device["levels"]["allocated"]["last_bytes"], device["oom"]), (1, 100 << 20, []))

@@ -220,6 +220,7 @@ enum note_what {
     NOTE_HOST_MOST, /* text: the process that holds the most of the host's memory; number: its bytes */
     NOTE_RETRIED,   /* the allocator gave its cache back after the message and tried again */
     NOTE_POSSIBLE,  /* of a kill: lack of memory is one of the possible reasons */
+    NOTE_PEAKS, /* bits of the levels (1 << NOTE_ALLOCATED) that are maxima, because the line prints no level */
     NOTE_KINDS
 };
 

@@ -2,7 +2,7 @@
  * Levels in a log that rise. Lines are compared only with lines of the same label, because those of other labels
  * are other moments of a step. Rules: at least four lines (from six on the first is skipped as a warm-up); a rise
  * of at least 1 % and 1 MiB, in at least three places; falls of at most a tenth of it; and a quarter of it in the
- * later half, so that a level reached once is no rise.
+ * later half, so that a level reached once is no rise. Maxima are no levels: they never fall.
  */
 #include "analysis/findings/finder.h"
 #include "analysis/findings/levels.h"
@@ -49,7 +49,7 @@ static uint32_t lines_read(const struct device_trace *device, uint8_t what, stru
             last->step = note->number;
             last->has_step = true;
         }
-        if (note->what == what) {
+        if (note->what == what && !levels_is_peak(device, note->event, note->what)) {
             last->bytes = note->number;
             last->has_bytes = true;
         }

@@ -73,10 +73,6 @@ void finding_out_of_memory_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
-static void tell_bytes_or_nothing(struct telling *telling, uint64_t bytes) {
-    TELL(telling, bytes == 0 ? "nothing" : "%b", bytes);
-}
-
 void finding_out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == OOM_COUNTED) {
@@ -91,14 +87,16 @@ void finding_out_of_memory_title(struct telling *telling) {
         tell(telling, "out of memory, by the log");
         return;
     }
-    TELL(telling,
-         finding->variant == OOM_SURVIVED ? "out of memory, and the run went on: %b requested"
-                                          : "out of memory: %b requested",
-         finding->figure[0]);
-    if (finding->figure[1] == OOM_UNKNOWN)
+    tell(telling,
+         finding->variant == OOM_SURVIVED ? "out of memory, and the run went on: " : "out of memory: ");
+    if (finding->figure[1] == OOM_UNKNOWN) {
+        TELL(telling, "%b requested", finding->figure[0]);
         return;
-    tell(telling, ", ");
-    tell_bytes_or_nothing(telling, finding->figure[1]);
+    }
+    if (finding->figure[1] == 0)
+        TELL(telling, "%b requested, nothing", finding->figure[0]);
+    else
+        log_oom_tell_both(telling->words, finding->figure[0], " requested, ", finding->figure[1]);
     tell(telling, " free on the ");
     tell(telling, device_noun(telling->verdicts->timeline->trace, telling->verdicts->timeline->device));
 }
@@ -195,7 +193,7 @@ void finding_stops_at_peak_title(struct telling *telling) {
 void finding_stops_at_peak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "Memory rises from ");
-    tell_bytes_or_nothing(telling, finding->figure[0]);
+    TELL(telling, finding->figure[0] == 0 ? "nothing" : "%b", finding->figure[0]);
     TELL(telling, " to %b and falls by at most 1 % of that until the recording ends", finding->bytes);
     if (finding->variant == ENDED_BY_OOM)
         tell(telling, ", where memory ran out: the request that failed would have come on top.");

@@ -26,6 +26,11 @@ bool levels_note(const struct device_trace *device, uint32_t event, enum note_wh
     return false;
 }
 
+bool levels_is_peak(const struct device_trace *device, uint32_t event, enum note_what what) {
+    uint64_t peaks = 0;
+    return levels_note(device, event, NOTE_PEAKS, &peaks) && (peaks >> what & 1) != 0;
+}
+
 uint64_t levels_host_most(const struct device_trace *device, uint32_t first, uint32_t end) {
     uint32_t at = notes_seek(device, first), before = at;
     uint64_t most = 0;
@@ -51,12 +56,14 @@ static void track_peak(struct level_track *track, uint64_t bytes, uint32_t event
     }
 }
 
-static void track_add(struct level_track *track, uint64_t bytes, uint32_t event) {
-    if (track->count++ == 0) {
-        track->first = bytes;
+/* Maxima are first and last only as long as no level is known. */
+static void track_add(struct level_track *track, uint64_t bytes, uint32_t event, bool is_peak) {
+    bool first = track->count == 0 || (track->peaks && !is_peak);
+    if (track->count++ == 0)
         track->peak_event = event;
-    }
-    track->last = bytes;
+    track->first = first ? bytes : track->first;
+    track->last = first || track->peaks == is_peak ? bytes : track->last;
+    track->peaks = first ? is_peak : track->peaks;
     track_peak(track, bytes, event);
 }
 
@@ -96,7 +103,8 @@ static void event_add(struct levels *levels, const struct device_trace *device, 
     for (uint32_t i = 0; i < n; i++)
         for (unsigned level = 0; level < LEVEL_KINDS; level++)
             if (note[i].what == level_note(level))
-                track_add(&levels->track[level], note[i].number, note[i].event);
+                track_add(&levels->track[level], note[i].number, note[i].event,
+                          levels_is_peak(device, note[i].event, note[i].what));
     for (uint32_t i = 0; i < n; i++) {
         maximum_add(levels, device, &note[i]);
         if (note[i].what == NOTE_MAX_RESERVED && levels->track[LEVEL_RESERVED].count != 0)

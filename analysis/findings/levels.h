@@ -9,6 +9,7 @@ struct level_track {
     uint32_t count; /* lines that print it; 0: the rest is unknown */
     uint64_t first, last, peak;
     uint32_t peak_event; /* the first event with the maximum */
+    bool peaks;          /* all of them are maxima of the time before their lines: no line prints the level */
 };
 
 enum { LEVEL_ALLOCATED, LEVEL_RESERVED, LEVEL_DEVICE, LEVEL_HOST, LEVEL_KINDS };
@@ -32,6 +33,9 @@ enum note_what level_note(unsigned level);
 /* "allocated", for JSON; "allocated memory", for people. */
 extern const char *const level_name[LEVEL_KINDS];
 extern const char *const level_title[LEVEL_KINDS];
+
+/* Is the figure of an event a maximum, because its line prints no level? O(log notes + notes of the event). */
+bool levels_is_peak(const struct device_trace *device, uint32_t event, enum note_what what);
 
 /* Number of the line that an event represents; 0: none. O(log notes). */
 uint64_t levels_line(const struct device_trace *device, uint32_t event);

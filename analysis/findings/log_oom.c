@@ -125,15 +125,12 @@ static void tell_place(struct words *words, const struct log_oom_facts *facts, s
     words_say(words, site.nbytes == 0 || own ? "." : ", a line of a library.");
 }
 
-/* Adds two amounts with so many digits that they differ, if they do: "19.8 GiB" and "19.8 GiB" are 19.84 and 19.77. */
-static void tell_both(struct words *words, const char *between, uint64_t one, uint64_t other,
-                      const char *end) {
+void log_oom_tell_both(struct words *words, uint64_t one, const char *between, uint64_t other) {
     bool alike = one != other && text_is(word_text(format_bytes(one).text), format_bytes(other).text);
     unsigned unit = format_unit(larger_of(one, other));
     words_say(words, alike ? format_bytes_in(one, unit).text : format_bytes(one).text);
     words_say(words, between);
     words_say(words, alike ? format_bytes_in(other, unit).text : format_bytes(other).text);
-    words_say(words, end);
 }
 
 static void tell_device(struct words *words, const struct log_oom_facts *facts, const char *noun) {
@@ -226,7 +223,8 @@ static void tell_in_use(struct words *words, const struct log_oom_facts *facts) 
     uint64_t pieces = facts->number[NOTE_UNALLOCATED], asked = facts->number[NOTE_ASKED],
              both = pieces + facts->number[NOTE_DEVICE_FREE];
     words_say(words, " Less was free than was requested (");
-    tell_both(words, " of ", facts->number[NOTE_DEVICE_FREE], asked, ")");
+    log_oom_tell_both(words, facts->number[NOTE_DEVICE_FREE], " of ", asked);
+    words_say(words, ")");
     if (knows(facts, NOTE_UNALLOCATED) && pieces >= asked)
         WORDS_TELL(words, ": the device is full, and a setting of the allocator can gain %b of %b at most",
                    pieces, facts->number[NOTE_DEVICE_TOTAL]);

@@ -37,6 +37,9 @@ extern const char *const log_oom_cause_name[]; /* by enum log_oom_cause */
 /* Is the call site of the error's stack (a frame; 0: none) a line of the user's own code? */
 bool log_oom_site_is_own(const struct trace *trace, uint32_t site);
 
+/* Adds two amounts with so many digits that they differ, if they do: "19.8 GiB" and "19.8 GiB" are 19.84 and 19.77. */
+void log_oom_tell_both(struct words *words, uint64_t one, const char *between, uint64_t other);
+
 /* Write why the request failed, and what to do: sentences that begin with a space each; nothing where nothing is known.
  * Not for a process that was killed. */
 void log_oom_tell_cause(struct words *words, const struct trace *trace, const struct log_oom_facts *facts);

@@ -131,14 +131,19 @@ static struct text line_plain(struct reader *reader, struct text line) {
 
 /* ---- rows ---- */
 
-/* A figure that is printed only as a maximum is shown as the level of its line; levels.h tells them apart. */
+/* A figure that is printed only as a maximum is shown as the level of its line, and marked. */
 static bool row_add(struct reader *reader, struct log_row *row) {
     static const enum note_what pairs[][2] = {{NOTE_ALLOCATED, NOTE_MAX_ALLOCATED},
                                               {NOTE_RESERVED, NOTE_MAX_RESERVED},
                                               {NOTE_HOST_USED, NOTE_MAX_HOST}};
+    uint64_t peaks = 0;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (log_knows(row, pairs[i][1]))
-            log_know_first(row, pairs[i][0], row->value[pairs[i][1]]);
+        if (log_knows(row, pairs[i][1]) && !log_knows(row, pairs[i][0])) {
+            log_know(row, pairs[i][0], row->value[pairs[i][1]]);
+            peaks |= UINT64_C(1) << pairs[i][0];
+        }
+    if (peaks != 0)
+        log_know(row, NOTE_PEAKS, peaks);
     if (!log_rows_add(&reader->rows, &reader->interner, row))
         return fail_memory(reader);
     reader->cursor->n_events = reader->rows.count;
@@ -191,8 +196,12 @@ static bool row_label(struct reader *reader, struct text line, struct log_row *r
     uint32_t dump = log_find(line, 0, LOG_DUMP), end = 0;
     if (dump != LOG_NONE)
         return label_intern(reader, text_from(line, dump + word_length(LOG_DUMP)), &row->label);
-    if (row->label_words != NULL && (end = log_find(line, 0, row->label_words)) != LOG_NONE)
-        return label_intern(reader, log_message((struct text){line.at, end}), &row->label);
+    if (row->label_words != NULL && (end = log_find(line, 0, row->label_words)) != LOG_NONE) {
+        struct text label = log_message((struct text){line.at, end});
+        uint32_t colon = log_find(label, 0, ": "); /* what follows it are figures */
+        return label_intern(reader, (struct text){label.at, colon < label.nbytes ? colon : label.nbytes},
+                            &row->label);
+    }
     if (!row->label_before)
         return true;
     row->label = state->stream->label_line != 0 ? state->stream->label : 0;
@@ -200,6 +209,23 @@ static bool row_label(struct reader *reader, struct text line, struct log_row *r
     if (row->label != 0 || state->before_is_row || rank_of_line(state->before, before) != row->rank)
         return true;
     return label_intern(reader, log_message(before), &row->label);
+}
+
+/* The figures of the other devices in a line that lists those of each: "[(1073, 25769), (8589, 25769)]". */
+static bool list_add(struct reader *reader, struct text line, struct log_row *row) {
+    const struct log_form *form = &log_forms[log_form_of(&reader->state.hits, FORM_LEVEL, 0)];
+    for (uint32_t at = log_find(line, 0, "), ("); row->is_list && at != LOG_NONE;
+         at = log_find(line, 0, "), (")) {
+        line = text_from(line, at + 3);
+        row->known = 0;
+        row->gpu++;
+        if (log_figures_read(line, form->figures, row) == 2) {
+            log_row_complete(row);
+            if (!row_add(reader, row))
+                return false;
+        }
+    }
+    return true;
 }
 
 /* The host's figures of a line that has a device's too. */
@@ -264,7 +290,16 @@ static bool oom_is_repeated(const struct log_row *row, const struct log_row *bef
     bool announced = before->stack == 0 && !before->is_raised && row->is_raised && stack != 0;
     bool at_once = log_knows(row, NOTE_DEVICE_FREE) && row->has_time && before->has_time &&
                    distance_of((uint64_t)row->time_us, (uint64_t)before->time_us) < 1000000;
-    return before->is_oom && (chained || logged || announced || at_once) && log_oom_same(before, row);
+    bool warned = before->retried && row->retried; /* at each of the tries for one request */
+    return before->is_oom && (chained || logged || announced || at_once || warned) &&
+           log_oom_same(before, row);
+}
+
+/* Is it the error after the last try, of a request about whose tries the allocator warned? Warnings print all bytes. */
+static bool oom_was_announced(const struct log_row *row, const struct log_row *before) {
+    uint64_t asked = row->value[NOTE_ASKED];
+    return before->is_oom && before->retried && !row->retried && log_knows(row, NOTE_ASKED) &&
+           distance_of(asked, before->value[NOTE_ASKED]) <= asked / 128;
 }
 
 /* Does torchrun repeat the error? It prints the traceback and the error again, with the rank before each line. */
@@ -282,6 +317,8 @@ static bool oom_begin(struct reader *reader, const struct log_row *before) {
         return fail_memory(reader);
     row->is_own = stream->traceback.ends_own;
     bool repeated = oom_is_repeated(row, before, chained, stack);
+    if (oom_was_announced(row, before))
+        reader->rows.entry[stream->oom.index].dropped = true;
     bool kept = repeated && (stack == 0 || before->is_own || (before->stack != 0 && !row->is_own));
     row->stack = kept ? before->stack : stack;
     row->is_own = kept ? before->is_own : row->is_own;
@@ -360,8 +397,8 @@ static bool form_read(struct reader *reader, struct text line, struct log_row *r
     if (form == LOG_NOTHING) {
         *row = fresh;
         form = log_level_line(&reader->state, line, row);
-        if (form == LOG_ROW &&
-            (!row_label(reader, line, row) || !row_add(reader, row) || !host_add(reader, line, row)))
+        if (form == LOG_ROW && (!row_label(reader, line, row) || !row_add(reader, row) ||
+                                !host_add(reader, line, row) || !list_add(reader, line, row)))
             return false;
     }
     *seen = form != LOG_NOTHING;

@@ -32,7 +32,8 @@ enum log_flag {
     FLAG_LABEL = 4,      /* the text before its words is its label */
     FLAG_ALONE = 8,      /* an error's words count only as the text of an error, not in a sentence */
     FLAG_RETRIED = 0x10, /* the allocator tries again after this message */
-    FLAG_INSIDE = 0x20   /* the words count only while a traceback is open */
+    FLAG_INSIDE = 0x20,  /* the words count only while a traceback is open */
+    FLAG_PAIRS = 0x40    /* the line may have the figures of several devices */
 };
 
 enum { FORM_FIGURES = 8 };
@@ -136,6 +137,9 @@ uint32_t log_form_of(const struct log_hits *hits, enum log_kind kind, uint32_t f
 /* Reads a line without its end that has words of a level, or belongs to an open table; `row` comes with line, rank
  * and time. */
 enum log_seen log_level_line(struct log_state *state, struct text line, struct log_row *row);
+
+/* Adds figures that follow from others: what is used, of free and total. */
+void log_row_complete(struct log_row *row);
 
 /* Ends a table of memory_summary() that is open. False: there is none, or it has no figures. */
 bool log_summary_end(struct log_stream *stream, struct log_row *row);

@@ -245,14 +245,13 @@ static enum log_seen csv_row(const struct log_state *state, struct text line, st
 
 /* "GPU[0]" of rocm-smi, "strata-device gpu=0", " on cuda:1"; of xpu-smi's table an earlier line. */
 static void gpu_find(const struct log_stream *stream, struct text line, struct log_row *row) {
-    static const char *const words[] = {"GPU[", "strata-device gpu=", "on cuda:", "GPU "};
-    log_gpu_find(line, words, 3 + log_has(line, "memory (MB)"), row);
+    static const char *const words[] = {"GPU[", "strata-device gpu=", "on cuda:", "mem_get_info(", "GPU "};
+    log_gpu_find(line, words, 4 + log_has(line, "memory (MB)"), row);
     if (row->gpu == LOG_NO_DEVICE && log_has(line, "| GPU Memory Used"))
         row->gpu = stream->table_gpu >= 0 ? stream->table_gpu : row->gpu;
 }
 
-/* Figures that follow from others: what is used, of free and total. */
-static void row_complete(struct log_row *row) {
+void log_row_complete(struct log_row *row) {
     const uint64_t *value = row->value;
     if (log_knows(row, NOTE_DEVICE_FREE) && log_knows(row, NOTE_DEVICE_TOTAL) &&
         value[NOTE_DEVICE_FREE] <= value[NOTE_DEVICE_TOTAL])
@@ -270,11 +269,14 @@ static enum log_seen figures_line(const struct log_state *state, enum log_kind k
         row->max_is_reset = (form->flags & FLAG_RESET) != 0;
         row->label_before = (form->flags & FLAG_LABELLED) != 0;
         row->label_words = (form->flags & FLAG_LABEL) != 0 ? form->needs[0] : NULL;
+        row->is_list = (form->flags & FLAG_PAIRS) != 0 && log_has(line, "), (");
         if (kind == FORM_HOST)
             row->gpu = LOG_HOST;
+        else if (row->is_list)
+            row->gpu = 0;
         else
             gpu_find(state->stream, line, row);
-        row_complete(row);
+        log_row_complete(row);
         return LOG_ROW;
     }
     return LOG_NOTHING;

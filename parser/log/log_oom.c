@@ -151,8 +151,10 @@ static bool is_errors_text(struct text line) {
     while (text_ends(head, " ") || text_ends(head, "'") || text_ends(head, " 2"))
         head.nbytes--;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (text_ends(head, ends[i]))
-            return true;
+        if (text_ends(head, ends[i])) {
+            uint32_t begin = head.nbytes - word_length(ends[i]);
+            return begin == 0 || strchr("'\"`", head.at[begin - 1]) == NULL; /* somebody quotes it */
+        }
     uint32_t letters = head.nbytes;
     while (head.nbytes > 0 && head.at[head.nbytes - 1] >= 'A' && head.at[head.nbytes - 1] <= 'Z')
         head.nbytes--;

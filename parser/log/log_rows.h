@@ -20,6 +20,7 @@ struct log_row {
     bool has_time, is_oom;
     bool max_is_reset;       /* its maxima are since the line before, not since the beginning */
     bool label_before;       /* the line before is its label */
+    bool is_list;            /* more figures of the same kind follow, of the next devices */
     const char *label_words; /* the text before these words is its label; NULL: none */
     bool retried;            /* the allocator tries again after the message */
     bool possible;           /* of a kill: lack of memory is one of the possible reasons */

@@ -50,6 +50,12 @@
             { NULL, BEHIND, NOTE_LINE, 0 } \
         }                                  \
     }
+#define WORDS_OF(kind, first, second, name) \
+    {                                       \
+        {first, second}, kind, 0, name, {   \
+            { NULL, BEHIND, NOTE_LINE, 0 }  \
+        }                                   \
+    }
 #define SIGNAL(first, name)                    \
     {                                          \
         {first, NULL}, FORM_SIGNAL, 0, name, { \
@@ -110,6 +116,13 @@ const struct log_form log_forms[] = {
      {{"rying to allocate", BEHIND, NOTE_ASKED, 0},
       {"(free:", BEHIND, NOTE_DEVICE_FREE, 1},
       {", total:", BEHIND, NOTE_DEVICE_TOTAL, 1}}},
+    {{"memory mapping failed with OOM on device", NULL},
+     FORM_ERROR,
+     FLAG_RETRIED,
+     "CUDA",
+     {{"rying to map", BEHIND, NOTE_ASKED, 0},
+      {"(free:", BEHIND, NOTE_DEVICE_FREE, 1},
+      {", total:", BEHIND, NOTE_DEVICE_TOTAL, 1}}},
     /* vLLM 0.7 and later: worker/gpu_worker.py, v1/core/kv_cache_utils.py */
     ERROR("is less than desired GPU memory utilization", NULL, "vLLM", TOTAL_OF, 0),
     ERROR(" KV cache is needed", NULL, "vLLM", BEFORE, 0),
@@ -145,6 +158,9 @@ const struct log_form log_forms[] = {
     BARE("out of device memory on current platform", 0, "XPU"),
     BARE("PT_DEVMEM", 0, "HPU"),
     BARE("Failed to apply for memory.", 0, "NPU"), /* CANN */
+    WORDS_OF(FORM_ERROR, "EL0004", "Failed to allocate memory", "NPU"),
+    /* PyTorch asks NVML while it reports the error: MIG, Jetson */
+    WORDS_OF(FORM_ERROR, "NVML_SUCCESS == ", "CUDACachingAllocator.cpp", "CUDA"),
     BARE("No available memory for the cache blocks", 0, "vLLM"),
     BARE("that can be stored in KV cache", 0, "vLLM"),
     BARE("Not enough memory. Please try to increase --mem-fraction-static", 0, "SGLang"),
@@ -181,6 +197,7 @@ const struct log_form log_forms[] = {
     KILLED("oom_kill event", "Slurm"),
     KILLED("OUT_OF_ME+", "Slurm"),
     KILLED("State: OUT_OF_MEMORY", "Slurm"),
+    KILLED("JobState=OUT_OF_MEMORY", "Slurm"),
     KILLED("OUT_OF_MEMORY (exit code", "Slurm"),
     KILLED(": Out Of Memory", "Slurm"),
     KILLED("OOMKilled", "Kubernetes"),
@@ -202,6 +219,8 @@ const struct log_form log_forms[] = {
     SIGNAL("return code = -9", NULL),
     SIGNAL("died with <Signals.SIGKILL: 9>", NULL),
     SIGNAL("Signal 9 (SIGKILL) received", NULL),
+    SIGNAL("terminated with signal SIGKILL", NULL), /* torch.multiprocessing */
+    SIGNAL("Command terminated by signal 9", NULL), /* GNU time */
     SIGNAL("killed by signal: Killed", NULL),
     SIGNAL("signal: killed", NULL),
     SIGNAL("exit code 137", NULL),
@@ -276,12 +295,15 @@ const struct log_form log_forms[] = {
             {"memory allocated:", DECIMAL, NOTE_ALLOCATED, 0}, {"reserved:", DECIMAL, NOTE_RESERVED, 0}),
     FORM("perf/max_memory_allocated_gb", NULL,
          {"perf/max_memory_allocated_gb", CELL, NOTE_MAX_ALLOCATED, GIB},
-         {"perf/max_memory_reserved_gb", CELL, NOTE_MAX_RESERVED, GIB},
-         {"perf/cpu_memory_used_gb", CELL, NOTE_HOST_USED, GIB}),
+         {"perf/max_memory_reserved_gb", CELL, NOTE_MAX_RESERVED, GIB}),
+    HOST("perf/cpu_memory_used_gb", NULL, {"perf/cpu_memory_used_gb", CELL, NOTE_HOST_USED, GIB}),
     /* miles, slime: memory_utils.py */
     FORM("'allocated_GB': ", "'reserved_GB': ", {"'allocated_GB", CELL, NOTE_ALLOCATED, GIB},
          {"'reserved_GB", CELL, NOTE_RESERVED, GIB}, {"'used_GB", CELL, NOTE_DEVICE_USED, GIB},
          {"'total_GB", CELL, NOTE_DEVICE_TOTAL, GIB}),
+    /* NeMo-RL: megatron_policy_worker.py */
+    FLAGGED(FLAG_LABEL, "GB allocated, ", "GPU Memory ", {" allocated,", BEFORE, NOTE_ALLOCATED, 0},
+            {" reserved", BEFORE, NOTE_RESERVED, 0}),
     /* axolotl: utils/bench.py, 0.3 to 0.9; the dictionary of 0.10 and later, and TRL's */
     FORM(" memory usage ", "GB (", {"GB (", NUMBER_BEFORE, NOTE_ALLOCATED, GIB},
          {" cache", ON_TOP, NOTE_RESERVED, 0}, {" misc", ON_TOP, NOTE_DEVICE_USED, 0}),
@@ -305,9 +327,9 @@ const struct log_form log_forms[] = {
          {"reserved_bytes.all.current", PAGES, NOTE_RESERVED, 1},
          {"reserved_bytes.all.peak", PAGES, NOTE_MAX_RESERVED, 1}),
     ONE("Average Peak memory", BEHIND, NOTE_MAX_ALLOCATED, 0),
-    /* torch.cuda.mem_get_info(): free and total */
-    FORM("mem_get_info", ", ", {"mem_get_info()", USED_OF, NOTE_DEVICE_FREE, 1},
-         {"mem_get_info()", TOTAL_OF, NOTE_DEVICE_TOTAL, 1}),
+    /* torch.cuda.mem_get_info(): free and total; of one device, or of each in a list */
+    FLAGGED(FLAG_PAIRS, "mem_get_info", ", ", {"(", USED_OF, NOTE_DEVICE_FREE, 1},
+            {"(", TOTAL_OF, NOTE_DEVICE_TOTAL, 1}),
     /* TorchInductor: wrapper_benchmark.py; powers of ten */
     ONE("Peak GPU memory usage ", DECIMAL, NOTE_MAX_ALLOCATED, 0),
     ONE("Peak CUDA memory usage ", DECIMAL, NOTE_MAX_ALLOCATED, 0),
@@ -326,6 +348,9 @@ const struct log_form log_forms[] = {
     FORM("Initial free memory", "memory for KV Cache as specified",
          {"Initial free memory", BEHIND, NOTE_BUDGET_AVAILABLE, 0},
          {"memory for KV Cache", BEFORE, NOTE_BUDGET_KV_CACHE, 0}),
+    FORM("Initial free memory:", "Requested memory:",
+         {"Initial free memory:", BEHIND, NOTE_BUDGET_AVAILABLE, 0},
+         {"(util),", BEHIND, NOTE_BUDGET_USABLE, 0}),
     FORM("Free memory on device", "utilization is (",
          {"Free memory on device", TOTAL_OF, NOTE_BUDGET_TOTAL, 0},
          {"GPU memory utilization is", TOTAL_OF, NOTE_BUDGET_USABLE, 0},
@@ -350,8 +375,21 @@ const struct log_form log_forms[] = {
     FORM("CUDA graph pool memory:", "(actual)", {"(actual)", BEFORE, NOTE_BUDGET_GRAPHS, 0},
          {"(estimated)", BEFORE, NOTE_BUDGET_GRAPHS_PLANNED, 0}),
     ONE("GPU KV cache size:", COUNTED, NOTE_BUDGET_TOKENS, 0),
+    ONE("CuMemAllocator: sleep freed", BEHIND, NOTE_BUDGET_SLEEP, 0),
     FORM("Sleep mode freed", NULL, {"Sleep mode freed", BEHIND, NOTE_BUDGET_SLEEP, 0},
          {" memory is still in use", BEFORE, NOTE_DEVICE_USED, 0}),
+    /* vLLM for Gaudi: hpu_worker.py, hpu_model_runner.py */
+    FORM("cache_engine took", " of device memory (", {"cache_engine took", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
+         {" of device memory", USED_OF, NOTE_DEVICE_USED, 0},
+         {" of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
+    FORM("cache engine took", " of device memory (", {"cache engine took", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
+         {" of device memory", USED_OF, NOTE_DEVICE_USED, 0},
+         {" of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
+    FORM("oading model weights ", " of device memory (", {" took", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
+         {" of device memory", USED_OF, NOTE_DEVICE_USED, 0},
+         {" of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
+    HOST(" of host memory (", NULL, {" of host memory", USED_OF, NOTE_HOST_USED, 0},
+         {" of host memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
     /* SGLang: model_runner.py; "K size: 8.23 GB, V size: 8.23 GB", of latents "KV size: 32.2 GB" */
     FORM("Load weight end", "mem usage=", {"mem usage", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
          {"avail mem", BEHIND, NOTE_BUDGET_AVAILABLE, 0}),
@@ -373,7 +411,7 @@ const struct log_form log_forms[] = {
     ONE("GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB),
     /* `strata run` */
     FORM(" strata-device gpu=", " total=", {" used=", BEHIND, NOTE_DEVICE_USED, 1},
-         {" total=", BEHIND, NOTE_DEVICE_TOTAL, 1}),
+         {" total=", BEHIND, NOTE_DEVICE_TOTAL, 1}, {" reserved=", BEHIND, NOTE_RESERVED, 1}),
     HOST(LOG_DUMP, NULL, {NULL, BEHIND, NOTE_LINE, 0}),
     HOST(" strata-host resident=", NULL, {" strata-host resident=", BEHIND, NOTE_HOST_USED, 1},
          {" cgroup_limit=", BEHIND, NOTE_DEVICE_TOTAL, 1}),

@@ -16,10 +16,12 @@ static const char *line_text(struct sheet *sheet, const struct report_device *re
 
 static void track_row(struct sheet *sheet, const struct report_device *report,
                       const struct level_track *track, unsigned level, unsigned unit) {
-    static const char *const names[] = {"Allocated", "Reserved", "Used on the device", "Used on the host"};
+    static const char *const names[] = {"Allocated", "Reserved", "Used on the device", "Used on the host"},
+                             *const peaks[] = {"Allocated, peaks", "Reserved, peaks", "",
+                                               "Used on the host, peaks"};
     if (track->count == 0)
         return;
-    SHEET_CELLS(sheet, names[level], format_count(track->count).text,
+    SHEET_CELLS(sheet, track->peaks ? peaks[level] : names[level], format_count(track->count).text,
                 format_bytes_in(track->first, unit).text, format_bytes_in(track->peak, unit).text,
                 format_bytes_in(track->last, unit).text, line_text(sheet, report, track->peak_event));
 }
@@ -105,11 +107,11 @@ static void add_figures(struct json_writer *json, const struct report_device *re
     json_null(json, "start_bytes");
     json_known_u64(json, "peak_bytes", known, allocated->peak);
     json_known_u64(json, "peak_event", known, allocated->peak_event);
-    json_known_u64(json, "end_bytes", known, allocated->last);
+    json_known_u64(json, "end_bytes", known && !allocated->peaks, allocated->last);
     json_null(json, "live_at_peak");
     json_null(json, "reserved_start_bytes");
     json_known_u64(json, "reserved_peak_bytes", reserved->count != 0, reserved->peak);
-    json_known_u64(json, "reserved_end_bytes", reserved->count != 0, reserved->last);
+    json_known_u64(json, "reserved_end_bytes", reserved->count != 0 && !reserved->peaks, reserved->last);
     json_null(json, "reserved_shift_bytes");
 }
 
@@ -121,6 +123,7 @@ static void add_track(struct json_writer *json, const struct report_device *repo
     }
     json_object(json, level_name[level], JSON_COMPACT);
     json_u64(json, "lines", track->count);
+    json_bool(json, "peaks", track->peaks);
     json_u64(json, "first_bytes", track->first);
     json_u64(json, "peak_bytes", track->peak);
     json_u64(json, "last_bytes", track->last);
