@@ -134,9 +134,9 @@ static bool apply_set(struct settings *settings, const char *value) {
     if (!allocator_setting_is_fine(value)) {
         snprintf(settings->wrong, sizeof settings->wrong,
                  "\"%.*s\" is not KEY=VALUE with a value that PyTorch takes; keys: expandable_segments, "
-                 "garbage_collection_threshold, large_segment_size_mb, max_non_split_rounding_mb, "
-                 "max_split_size_mb, per_process_memory_fraction, roundup_power2_divisions, "
-                 "throw_on_cudamalloc_oom",
+                 "expandable_segments_reserve, garbage_collection_threshold, large_segment_size_mb, "
+                 "max_non_split_rounding_mb, "
+                 "max_split_size_mb, per_process_memory_fraction, roundup_power2_divisions",
                  UTF8_FIT(value, 60));
         return false;
     }

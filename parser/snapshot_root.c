@@ -45,17 +45,24 @@ static bool mixed_record(struct snapshot *snapshot, struct value *list) {
     return true;
 }
 
+/* Events that have no number yet become those of a device. */
+static void events_number(struct snapshot *snapshot, const struct value *list, int32_t ordinal) {
+    if (list->tag == VALUE_EVENTS && snapshot->recorders.row[list->bits].device.ordinal < 0)
+        snapshot->recorders.row[list->bits].device.ordinal = ordinal;
+}
+
+/* Of a list of lists, one for each device, or of one device's events alone. */
 static bool devices_number(struct snapshot *snapshot, const struct value *traces) {
     int32_t ordinal = 0;
+    if (traces != NULL && traces->tag != VALUE_LIST)
+        events_number(snapshot, traces, ordinal);
     if (traces == NULL || traces->tag != VALUE_LIST)
         return true;
     ITEMS_EACH(snapshot, traces) {
         struct value *list = &snapshot->items.row[item - snapshot->items.row].value;
         if (list->tag == VALUE_LIST && !mixed_record(snapshot, list))
             return false;
-        if (list->tag == VALUE_EVENTS && snapshot->recorders.row[list->bits].device.ordinal < 0)
-            snapshot->recorders.row[list->bits].device.ordinal = ordinal;
-        ordinal++;
+        events_number(snapshot, list, ordinal++);
     }
     return true;
 }
@@ -294,8 +301,8 @@ bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
 static bool root_is_snapshot(const struct snapshot *snapshot, const struct value *root) {
     static const enum key keys[] = {KEY_SEGMENTS, KEY_DEVICE_TRACES, KEY_TRACES, KEY_HOST_TRACES,
                                     KEY_HOST_SEGMENTS};
-    bool found =
-        root->tag == VALUE_SEGMENTS || root->tag == VALUE_NEW_LIST; /* memory_snapshot() has only segments */
+    /* memory_snapshot() has only segments; some keep the events of one device alone */
+    bool found = root->tag == VALUE_SEGMENTS || root->tag == VALUE_EVENTS || root->tag == VALUE_NEW_LIST;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         found |= dict_find(snapshot, root, keys[i]) != NULL;
     return found;
@@ -309,7 +316,7 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     const struct value *traces = dict_find(snapshot, &root, KEY_DEVICE_TRACES);
     const struct value *settings = dict_find(snapshot, &root, KEY_ALLOCATOR_SETTINGS);
     if (traces == NULL)
-        traces = dict_find(snapshot, &root, KEY_TRACES);
+        traces = root.tag == VALUE_EVENTS ? &root : dict_find(snapshot, &root, KEY_TRACES);
     if (!devices_number(snapshot, traces))
         return false;
     const struct value *host_traces = dict_find(snapshot, &root, KEY_HOST_TRACES);

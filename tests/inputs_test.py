@@ -237,6 +237,13 @@ class ShapeTest(InputsTest):
         value["traces"] = value.pop("device_traces")
         self.assertEqual(wanted["devices"], self.report(self.write(pickle.dumps(value)))["devices"])
 
+    def test_events_without_a_snapshot_around_them(self):
+        events = [alloc(4096 * i, i) for i in range(1, 41)]
+        wanted = self.report(self.write(traces(*events)))["devices"]
+        for value in (events, {"device_traces": events}):
+            for content in (pickle.dumps(value), jit_pickle(value), json.dumps(value).encode()):
+                self.assertEqual(wanted, self.report(self.write(content))["devices"])
+
     def test_addresses_of_64_bits(self):
         value = pickle.loads((SAMPLES / "train.pickle").read_bytes())
         wanted = self.report(SAMPLES / "train.pickle")["devices"]

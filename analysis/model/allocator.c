@@ -413,8 +413,7 @@ static uint32_t memory_get(struct allocator *a, uint32_t list, uint64_t rounded)
     if (collects(a))
         allocator_collect(a);
     uint32_t index = memory_new(a, list, rounded);
-    bool throws = a->settings.throws && allocator_limit_bytes(a) != ALLOCATOR_UNLIMITED;
-    if (index != 0 || a->no_memory || a->no_retry || throws)
+    if (index != 0 || a->no_memory || a->no_retry)
         return index;
     if (a->settings.max_split_bytes != ALLOCATOR_UNLIMITED && allocator_release_oversize(a, list, rounded) &&
         (index = memory_new(a, list, rounded)) != 0)

@@ -8,6 +8,8 @@
  */
 #include "analysis/model/allocator_internal.h"
 
+#include "base/numbers.h"
+
 static const uint64_t RESERVATION = UINT64_C(1) << 42; /* address space: more than any device has memory */
 
 uint32_t allocator_reservation_add(struct allocator *a, uint64_t base, bool small) {
@@ -20,16 +22,26 @@ uint32_t allocator_reservation_add(struct allocator *a, uint64_t base, bool smal
     return a->n_reservations++;
 }
 
-/* New address space as one unmapped block, in its list. */
+/* Address space of a new segment, in whole granules. */
+static uint64_t reservation_bytes(const struct allocator *a, uint64_t granule) {
+    uint64_t asked = a->settings.reserve_gib_ppm != 0 ? share_of(GIB, a->settings.reserve_gib_ppm)
+                                                      : share_of(a->device_bytes, a->settings.reserve_ppm);
+    return asked != 0 && asked < RESERVATION ? round_up(asked, granule) : RESERVATION;
+}
+
+/* New address space as one unmapped block, in its list. 0: a segment does not have room for as much as that. */
 static uint32_t reservation_new(struct allocator *a, uint16_t list, uint64_t wanted) {
     bool small = a->list[list].small;
     uint64_t granule = small ? ALLOCATOR_SMALL_SEGMENT : a->settings.large_segment_bytes;
+    uint64_t room = reservation_bytes(a, granule);
+    if (wanted > room)
+        return 0;
     uint64_t base = a->driver.place(a->driver.context, round_up(wanted, granule), true);
     uint32_t reservation = allocator_reservation_add(a, base, small), index = 0;
     if (reservation != 0)
         index = allocator_block_take(
             a, (struct allocator_block){
-                   .address = base, .size = RESERVATION, .reservation = reservation, .list = list});
+                   .address = base, .size = room, .reservation = reservation, .list = list});
     if (index != 0)
         allocator_list_put(a, index);
     return index;
@@ -80,7 +92,7 @@ static uint32_t growing_find(struct allocator *a, uint16_t list, uint64_t wanted
         if (room_from(a, index, wanted))
             return index;
     }
-    return wanted <= RESERVATION ? reservation_new(a, list, wanted) : 0;
+    return reservation_new(a, list, wanted);
 }
 
 uint32_t allocator_grow(struct allocator *a, uint16_t list, uint64_t wanted) {

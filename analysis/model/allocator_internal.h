@@ -21,7 +21,7 @@ static inline uint64_t round_up(uint64_t nbytes, uint64_t grain) {
 }
 
 /* A share of a figure in millionths, without overflow. */
-static inline uint64_t share_of(uint64_t nbytes, uint32_t ppm) {
+static inline uint64_t share_of(uint64_t nbytes, uint64_t ppm) {
     return nbytes / 1000000 * ppm + nbytes % 1000000 * ppm / 1000000;
 }
 

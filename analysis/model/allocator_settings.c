@@ -3,7 +3,7 @@
 #include "base/numbers.h"
 #include "base/words.h"
 
-enum { LARGE_SEGMENT_MIB = 20, MILLION = 1000000 };
+enum { LARGE_SEGMENT_MIB = 20, MILLION = 1000000, RESERVE_GIB_MOST = 1 << 20 };
 
 struct allocator_settings allocator_settings_default(void) {
     return (struct allocator_settings){.expandable_private = true,
@@ -59,8 +59,8 @@ static bool is_power_of_two(uint64_t number) {
     return number != 0 && (number & (number - 1)) == 0;
 }
 
-/* "0.8" in millionths, without floating point: digits beyond the sixth are cut. */
-static bool word_ppm(struct text word, uint32_t *ppm) {
+/* "0.8" in millionths, of which `most` are allowed, without floating point: digits beyond the sixth are cut. */
+static bool word_millionths(struct text word, uint64_t most, uint64_t *millionths) {
     uint64_t whole = 0, scale = MILLION;
     bool point = false;
     for (size_t i = 0; i < word.nbytes; i++) {
@@ -69,15 +69,22 @@ static bool word_ppm(struct text word, uint32_t *ppm) {
             continue;
         }
         unsigned digit = (unsigned)(word.at[i] - '0');
-        if (digit > 9 || whole > MILLION)
+        if (digit > 9 || whole > most)
             return false;
         scale = point ? scale / 10 : scale;
         whole += point ? digit * scale : 0;
         if (!point)
             whole = whole * 10 + digit * (uint64_t)MILLION;
     }
-    *ppm = (uint32_t)whole;
-    return word.nbytes != 0 && whole <= MILLION;
+    *millionths = whole;
+    return word.nbytes != 0 && whole <= most;
+}
+
+static bool word_ppm(struct text word, uint32_t *ppm) {
+    uint64_t millionths = 0;
+    bool fine = word_millionths(word, MILLION, &millionths);
+    *ppm = (uint32_t)millionths;
+    return fine;
 }
 
 /* ---- one function per key ---- */
@@ -87,12 +94,6 @@ static bool take_bool(struct allocator_settings *settings, struct conf *conf) {
     settings->expandable = text_is(word, "True");
     settings->told.expandable = true;
     return settings->expandable || text_is(word, "False");
-}
-
-static bool take_throws(struct allocator_settings *settings, struct conf *conf) {
-    struct text word = conf_next(conf);
-    settings->throws = text_is(word, "True");
-    return settings->throws || text_is(word, "False");
 }
 
 static bool take_mib(struct conf *conf, uint64_t least, uint64_t *nbytes) {
@@ -119,6 +120,18 @@ static bool take_large_segment(struct allocator_settings *settings, struct conf 
 static bool take_threshold(struct allocator_settings *settings, struct conf *conf) {
     return word_ppm(conf_next(conf), &settings->collect_ppm) && settings->collect_ppm > 0 &&
            settings->collect_ppm < MILLION;
+}
+
+/* "0.1" of the device, or "40G" */
+static bool take_reserve(struct allocator_settings *settings, struct conf *conf) {
+    struct text word = conf_next(conf);
+    settings->reserve_ppm = 0;
+    settings->reserve_gib_ppm = 0;
+    if (word.nbytes == 0 || word.at[word.nbytes - 1] != 'G')
+        return word_ppm(word, &settings->reserve_ppm) && settings->reserve_ppm != 0;
+    word.nbytes--;
+    return word_millionths(word, RESERVE_GIB_MOST * (uint64_t)MILLION, &settings->reserve_gib_ppm) &&
+           settings->reserve_gib_ppm != 0;
 }
 
 static bool take_fraction(struct allocator_settings *settings, struct conf *conf) {
@@ -171,13 +184,13 @@ static const struct {
     bool (*take)(struct allocator_settings *settings, struct conf *conf);
 } keys[] = {
     {"expandable_segments", take_bool},
+    {"expandable_segments_reserve", take_reserve},
     {"garbage_collection_threshold", take_threshold},
     {"large_segment_size_mb", take_large_segment},
     {"max_non_split_rounding_mb", take_non_split},
     {"max_split_size_mb", take_split},
     {"per_process_memory_fraction", take_fraction},
     {"roundup_power2_divisions", take_roundup},
-    {"throw_on_cudamalloc_oom", take_throws},
 };
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
@@ -187,8 +200,8 @@ static bool key_is_idle(struct text key) {
                                        "release_lock_on_cudamalloc",
                                        "release_lock_on_hipmalloc",
                                        "graph_capture_record_stream_reuse",
-                                       "expandable_segments_reserve",
-                                       "expandable_segments_reserve_by_class"};
+                                       "expandable_segments_reserve_by_class",
+                                       "throw_on_cudamalloc_oom"};
     if (key.nbytes > 7 && text_begins(key, "pinned_"))
         return true;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
@@ -432,7 +445,8 @@ bool allocator_settings_equal(const struct allocator_settings *a, const struct a
     return a->expandable == b->expandable && a->expandable_private == b->expandable_private &&
            a->aligned == b->aligned && a->max_split_bytes == b->max_split_bytes &&
            a->large_segment_bytes == b->large_segment_bytes && a->non_split_bytes == b->non_split_bytes &&
-           a->collect_ppm == b->collect_ppm && a->fraction_ppm == b->fraction_ppm && a->throws == b->throws;
+           a->collect_ppm == b->collect_ppm && a->fraction_ppm == b->fraction_ppm &&
+           a->reserve_gib_ppm == b->reserve_gib_ppm && a->reserve_ppm == b->reserve_ppm;
 }
 
 /* ---- as text ---- */
@@ -448,11 +462,11 @@ static void print_mib(struct words *words, const char *key, uint64_t nbytes) {
     words_number(words, nbytes / MIB);
 }
 
-static void print_ppm(struct words *words, const char *key, uint32_t ppm) {
+static void print_ppm(struct words *words, const char *key, uint64_t ppm) {
     char digits[8] = {0};
     print_key(words, key);
     WORDS_TELL(words, "%d.", ppm / MILLION);
-    for (uint32_t i = 0, rest = ppm % MILLION, scale = MILLION / 10; i < 6 && (rest != 0 || i == 0); i++) {
+    for (uint64_t i = 0, rest = ppm % MILLION, scale = MILLION / 10; i < 6 && (rest != 0 || i == 0); i++) {
         digits[i] = (char)('0' + rest / scale);
         rest %= scale;
         scale /= 10;
@@ -480,6 +494,12 @@ void allocator_settings_print(const struct allocator_settings *settings, char te
     struct words words = {text, ALLOCATOR_SETTINGS_TEXT, 0};
     if (settings->expandable)
         words_say(&words, "expandable_segments:True");
+    if (settings->reserve_ppm != 0)
+        print_ppm(&words, "expandable_segments_reserve", settings->reserve_ppm);
+    if (settings->reserve_gib_ppm != 0) {
+        print_ppm(&words, "expandable_segments_reserve", settings->reserve_gib_ppm);
+        words_say(&words, "G");
+    }
     if (settings->collect_ppm != 0)
         print_ppm(&words, "garbage_collection_threshold", settings->collect_ppm);
     if (settings->large_segment_bytes != LARGE_SEGMENT_MIB * MIB)
@@ -491,9 +511,5 @@ void allocator_settings_print(const struct allocator_settings *settings, char te
     if (settings->fraction_ppm != 0)
         print_ppm(&words, "per_process_memory_fraction", settings->fraction_ppm);
     print_roundup(&words, settings->roundup);
-    if (settings->throws) {
-        print_key(&words, "throw_on_cudamalloc_oom");
-        words_say(&words, "True");
-    }
     (void)words_end(&words);
 }

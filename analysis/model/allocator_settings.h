@@ -14,7 +14,10 @@ struct allocator_settings {
     uint64_t non_split_bytes; /* max_non_split_rounding_mb; 0: as large_segment_bytes */
     uint32_t collect_ppm;     /* garbage_collection_threshold in millionths; 0: off */
     uint32_t fraction_ppm;    /* per_process_memory_fraction; 0: not set */
-    bool throws; /* throw_on_cudamalloc_oom: beyond that fraction a request fails at once, without a retry */
+    /* expandable_segments_reserve: address space of a segment, in millionths of 1 GiB or of the device's memory; both 0:
+     * more than the device has memory */
+    uint64_t reserve_gib_ppm;
+    uint32_t reserve_ppm;
     /* roundup_power2_divisions for 1, 2, 4, ... MiB and more; 0 and 1: none */
     uint32_t roundup[ROUNDUP_CLASSES];
     bool expandable;         /* expandable_segments */

@@ -58,8 +58,9 @@ static const struct sentence sentences[] = {
     {"lost_events",
      "%DEvents are missing at %0n place%0(|s), for %1b in all. The totals are exact, but which code held "
      "those bytes is not known."},
-    {"host_rounding", "%D%0b of the %1b in use at the end are rounding: the allocator rounds each request up "
-                      "to a power of two."},
+    {"host_rounding",
+     "%D%0b of the %1b in use at the end are rounding: the allocator rounds each request up "
+     "to a power of two. PyTorch 2.15 leaves those above pinned_max_round_threshold_mb as they are."},
     {"misplaced",
      "%0n list element%0( was|s were) left out: %0(it is|they are) of another type than the elements "
      "around %0(it|them)."},

@@ -378,22 +378,36 @@ static void test_a_retry_completes_what_waits(void **state) {
     machine_close(&machine);
 }
 
-/* Beyond the share of the process a request gives the cache back and fails after that, or at once where PyTorch is told
- * to throw. */
-static void test_no_retry_where_it_throws(void **state) {
+/* Beyond the share of the process a request gives the cache back. PyTorch 2.12 and 2.15 do so with
+ * throw_on_cudamalloc_oom too, as recordings show. */
+static void test_a_share_of_the_device_is_a_limit(void **state) {
     (void)state;
-    static const char *const texts[] = {"per_process_memory_fraction:0.5",
-                                        "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True",
-                                        "throw_on_cudamalloc_oom:True"};
-    for (unsigned i = 0; i < 3; i++) {
+    struct machine machine;
+    struct allocator *a =
+        machine_open(&machine, "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True");
+    a->device_bytes = 200 * MIB;
+    allocator_free(a, ask(a, 60 * MIB));
+    assert_int_not_equal(ask(a, 80 * MIB), 0);
+    assert_int_equal(a->n_retries, 1);
+    assert_int_equal(ask(a, 80 * MIB), 0);
+    machine_close(&machine);
+}
+
+/* A segment whose address space is used up is not the last one; what no segment has room for fails. */
+static void test_address_space_of_a_segment_is_limited(void **state) {
+    (void)state;
+    static const char *const texts[] = {"expandable_segments:True,expandable_segments_reserve:0.1G",
+                                        "expandable_segments:True,expandable_segments_reserve:0.05"};
+    for (unsigned i = 0; i < 2; i++) {
         struct machine machine;
         struct allocator *a = machine_open(&machine, texts[i]);
-        a->device_bytes = 200 * MIB;
-        a->budget_bytes = i == 2 ? 100 * MIB : ALLOCATOR_UNLIMITED;
-        allocator_free(a, ask(a, 60 * MIB));
-        bool served = ask(a, 80 * MIB) != 0;
-        assert_int_equal(served, i != 1);
-        assert_int_equal(a->n_retries, i != 1);
+        a->device_bytes = 2048 * MIB; /* 102.4 MiB in both: 120 MiB in whole granules */
+        for (unsigned n = 0; n < 4; n++)
+            assert_int_not_equal(ask(a, 60 * MIB), 0);
+        assert_int_equal(a->n_reservations - 1, 2);
+        assert_int_equal(a->reserved_bytes, 240 * MIB);
+        assert_int_equal(ask(a, 130 * MIB), 0);
+        assert_true(allocator_is_sound(a));
         machine_close(&machine);
     }
 }
@@ -550,7 +564,8 @@ int main(void) {
         cmocka_unit_test(test_max_split_with_expandable),
         cmocka_unit_test(test_collecting_passes_expandable),
         cmocka_unit_test(test_a_retry_completes_what_waits),
-        cmocka_unit_test(test_no_retry_where_it_throws),
+        cmocka_unit_test(test_a_share_of_the_device_is_a_limit),
+        cmocka_unit_test(test_address_space_of_a_segment_is_limited),
         cmocka_unit_test(test_pages_are_given_back_whole),
         cmocka_unit_test(test_pools_and_streams_share_nothing),
         cmocka_unit_test(test_exact_releases),
