@@ -313,6 +313,9 @@ const char *options_output(int n_words, char **words) {
 }
 
 void options_release(struct settings *settings) {
+    free(settings->hosts);
+    settings->hosts = NULL;
+    settings->n_hosts = 0;
     free(settings->owners);
     settings->owners = NULL;
     settings->n_owners = 0;

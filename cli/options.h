@@ -72,7 +72,9 @@ struct settings {
     bool has_format;  /* an option names the format */
     bool two_formats; /* two formats of a report are named; `format` is the last one */
     struct position from, to, at;
-    const char *rules;            /* path of a file; NULL: none */
+    const char *rules;  /* path of a file; NULL: none */
+    const char **hosts; /* [n_hosts] paths of logs of the host's memory */
+    uint32_t n_hosts;
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
     uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */

@@ -192,6 +192,12 @@ static bool apply_without(struct settings *settings, const char *value) {
     }
 }
 
+static bool apply_host(struct settings *settings, const char *value) {
+    settings->hosts = memory_resize(settings->hosts, settings->n_hosts + 1, sizeof *settings->hosts);
+    settings->hosts[settings->n_hosts++] = value;
+    return *value != '\0';
+}
+
 static bool apply_rule(struct settings *settings, const char *value) {
     settings->check_rules =
         memory_resize(settings->check_rules, settings->n_rules + 1, sizeof *settings->check_rules);
@@ -400,6 +406,9 @@ static const struct option options[] = {
      "unit of the horizontal axis (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", CALL(apply_color_by),
      "site (default), size, age, stream, pool, category\n(default for memory timelines) or each allocation"},
+    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "host", "FILE", CALL(apply_host),
+     "the host's memory meanwhile, as a lane: the host.log of\nstrata run; as many as you like, each for the "
+     "dumps it names"},
     {0, VERB_ALL | SHAPES, "filter", "WORDS", CALL(apply_filter),
      "show only allocations that match all words: a text, /regex/, size:>1GiB,\nphase:backward, alive:peak "
      "... "

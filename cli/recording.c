@@ -5,7 +5,7 @@
 #include "analysis/loop/frame_bits.h"
 #include "base/format.h"
 #include "cli/exit_code.h"
-#include "cli/host_beside.h"
+#include "cli/host_log.h"
 #include "cli/memory.h"
 #include "cli/rules.h"
 #include "cli/terminal.h"
@@ -143,8 +143,8 @@ static bool recording_prepare(struct recording *recording, const struct settings
         return false;
     if (!owners_apply(recording, settings))
         return false;
-    if (!host_beside(recording))
-        return trace_no_memory(recording);
+    if (!host_log_apply(recording, settings))
+        return false;
     if ((!settings->redact || trace_redact(&recording->trace, settings->redact_all, category_is_known)) &&
         frames_keep(&recording->trace) && annotations_keep(&recording->trace))
         return true;
@@ -174,7 +174,7 @@ static bool part_read(struct recording *part, const struct settings *settings, c
     own.max_memory_nbytes = limit != 0 ? limit : 1;
     own.format = REPORT_TEXT; /* an id, if asked for, is that of the whole only */
     own.rules = NULL;
-    own.n_owners = 0;
+    own.n_owners = own.n_hosts = 0;
     own.redact = false;
     return recording_open(part, &own) && recording_read(part, &own);
 }

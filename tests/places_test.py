@@ -63,6 +63,9 @@ READS = {
     "rules of diff": (["diff", "s.pickle", "t.pickle", "--rules", "AT"], 1),
     "rules of check": (["check", "--rule", "peak < 1TiB", "s.pickle", "--rules", "AT"], 1),
     "rules of batch": (["batch", "s.pickle", "-o", "b", "--rules", "AT"], 1),
+    "host of html": (["html", "s.pickle", "--host", "AT", "-o", "x.html"], 1),
+    "host of png": (["png", "s.pickle", "--host", "AT", "-o", "x.png"], 1),
+    "host of batch": (["batch", "s.pickle", "-o", "b", "--host", "AT"], 4),
 }
 
 # Exceptions from these codes: an empty file of rules is valid, a folder without snapshots too, and a word that is
@@ -376,7 +379,7 @@ class Writing(Case):
         """An input is never overwritten, not even with -f."""
         self.assertEqual(self.strata("html", "s.pickle", "-o", "page.html")[0], 0)
         for words in (["html", "s.pickle", "--rules", "rules", "-o", "rules"], ["report", "s.pickle", "--rules", "rules", "-o", "./rules"],
-                      ["png", "s.pickle", "--rules", "rules", "-o", "rules"],
+                      ["png", "s.pickle", "--rules", "rules", "-o", "rules"], ["png", "s.pickle", "--host", "rules", "-o", "rules"],
                       ["html", "s.pickle", "page.html", "-o", "page.html"], ["html", "page.html", "s.pickle", "-o", "page.html"],
                       ["diff", "s.pickle", "page.html", "-o", "page.html"],
                       ["plan", "page.html", "-o", "page.html"], ["batch", "page.html", "-o", "."]):

@@ -509,6 +509,25 @@ class Watcher(RunCase):
         self.assertEqual(report["kind"], "log")
         self.assertEqual(report["devices"][0]["levels"]["host"]["peak_bytes"], 4 * MIB)
 
+    def test_the_pages_have_the_host_log(self):
+        """The run hands its log over to the pages; a log that lies beside a dump is not read unless it is named."""
+        self.record(0, "train(6); import time; time.sleep(0.2); train(1)", "--every", "0.02", RANK="0")
+        sidecars = list((self.path / "d").glob("*exit*.strata.json"))
+        self.assertEqual([json.loads(sidecar.read_text())["batch"]["flags"] for sidecar in sidecars], ["--host host.log"])
+        self.assertNotIn("names it", (self.path / "d" / ".run" / "batch.log").read_text())
+
+        def picture(*words):
+            self.expect(0, "png", "-q", "-f", "d/rank0_exit.pickle", "-o", "x.png", *words)
+            return (self.path / "x.png").read_bytes()
+
+        self.assertEqual(picture(), picture())
+        self.assertNotEqual(picture(), picture("--host", "d/host.log"))
+        for wrong, says in (("d/none.log", r"d/none\.log\" cannot be read"), ("d", "no plain file"),
+                            ("d/rank0_steps.pickle", "has no levels of the host's memory")):
+            with self.subTest(wrong):
+                self.expect(1, "png", "-q", "-f", "d/rank0_exit.pickle", "-o", "y.png", "--host", wrong, says=says)
+                self.assertNotIn("y.png", self.files())
+
     def test_the_devices_level(self):
         """The recorder asks for the free memory of the devices in use: others' memory is the difference."""
         result = self.record(0, "train(6); run_out()", "--every", "0.02", "--no-report", RANK="0", CUDA_VISIBLE_DEVICES="5,6")

@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void row(const char *name, const ch
 
 /* ---- pages ---- */
 
-/* Runs a verb in a process of its own, with its own memory; its output goes to .run/NAME.log. */
+/* Runs a verb in the folder, in a process of its own with its own memory; its output goes to .run/NAME.log. */
 __attribute__((noreturn)) static void verb_child(const struct folder *folder, const struct verb *verb,
                                                  char **words) {
     struct settings settings;
@@ -52,7 +52,7 @@ __attribute__((noreturn)) static void verb_child(const struct folder *folder, co
         dup2(fd, STDERR_FILENO);
         dup2(fd, STDOUT_FILENO);
     }
-    if (options_parse(verb, n, words, &settings) != OPTIONS_RUN)
+    if (chdir(folder->path) != 0 || options_parse(verb, n, words, &settings) != OPTIONS_RUN)
         _exit(1);
     terminal_init(true, COLOR_AUTO);
     int code = verb->run(&settings);
@@ -72,11 +72,24 @@ static int verb_beside(const struct folder *folder, const struct verb *verb, cha
 }
 
 bool ending_pages(const struct folder *folder) {
-    char summary[FOLDER_PATH + 32], output[] = "-o", end[] = "--";
-    char *words[] = {output, (char *)folder->path, end, (char *)folder->path, NULL};
+    enum { LOGS_MOST = 16 }; /* of runs that share the folder */
+    char output[] = "-o", host[] = "--host", end[] = "--", here[] = ".";
+    char logs[LOGS_MOST][FOLDER_LOG], path[2 * FOLDER_PATH];
+    char *words[5 + 2 * LOGS_MOST] = {output, here};
+    size_t n = 2;
+    for (int i = 0; i < LOGS_MOST; i++) {
+        folder_log_name(i + 1, logs[i]);
+        snprintf(path, sizeof path, "%s/%s", folder->path, logs[i]);
+        if (access(path, R_OK) != 0)
+            break;
+        words[n++] = host;
+        words[n++] = logs[i];
+    }
+    words[n++] = end;
+    words[n] = here;
     int code = verb_beside(folder, &verb_batch, words);
-    snprintf(summary, sizeof summary, "%s/summary.json", folder->path);
-    return (code == 0 || code == 4) && access(summary, R_OK) == 0;
+    snprintf(path, sizeof path, "%s/summary.json", folder->path);
+    return (code == 0 || code == 4) && access(path, R_OK) == 0;
 }
 
 /* ---- who ended it ---- */
@@ -190,10 +203,10 @@ static void why_say(const struct watch *watch) {
 
 /* Prints the first line of strata plan for a dump. */
 static void plan_say(const struct folder *folder, const char *input) {
-    char dump[2 * FOLDER_PATH], said[FOLDER_PATH + 32];
+    char dump[FOLDER_PATH], said[FOLDER_PATH + 32];
     char brief[] = "--brief", force[] = "-f", output[] = "-o", end[] = "--";
     char *words[] = {brief, force, output, said, end, dump, NULL};
-    snprintf(dump, sizeof dump, "%s/%s", folder->path, input);
+    snprintf(dump, sizeof dump, "%s", input);
     snprintf(said, sizeof said, "%s/.run/plan.json", folder->path);
     cJSON *report =
         verb_beside(folder, &verb_report, words) == 0 ? json_file_read(said, 1 << 20, NULL) : NULL;

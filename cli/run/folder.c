@@ -96,16 +96,19 @@ static bool tree_remove(const char *path) {
     return nftw(path, entry_remove, 8, FTW_DEPTH | FTW_PHYS) == 0;
 }
 
+void folder_log_name(int number, char name[FOLDER_LOG]) {
+    snprintf(name, FOLDER_LOG, number > 1 ? "host-%d.log" : "host.log", number);
+}
+
 static void log_open(struct folder *folder) {
     char path[FOLDER_PATH + 64];
-    snprintf(folder->log_name, sizeof folder->log_name, "host.log");
-    for (int i = 2; i < LOGS_MOST; i++) {
+    for (int i = 1; i < LOGS_MOST; i++) {
+        folder_log_name(i, folder->log_name);
         snprintf(path, sizeof path, "%s/%s", folder->path, folder->log_name);
         folder->log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (folder->log < 0 || flock(folder->log, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
             break;
         close(folder->log);
-        snprintf(folder->log_name, sizeof folder->log_name, "host-%d.log", i);
     }
     if (folder->log < 0)
         fail(path, "cannot write; the host is still watched");

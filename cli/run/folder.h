@@ -13,13 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FOLDER_PATH = 4096 };
+enum { FOLDER_PATH = 4096, FOLDER_LOG = 32 };
 
 struct folder {
     char path[FOLDER_PATH];          /* absolute */
     char recorder[FOLDER_PATH + 32]; /* the folder of sitecustomize.py, made by this run */
     const char *shown;               /* for messages: as given; if chosen, the last part of the path */
-    char log_name[32];               /* "host.log", or "host-2.log" where another run writes that */
+    char log_name[FOLDER_LOG];       /* "host.log", or "host-2.log" where another run writes that */
     int log;                         /* open for appending, locked as long as we live; below 0: not open */
     char mark[FOLDER_PATH + 400];
     uint32_t n_earlier; /* dumps that were in it when we began, with nobody else in it */
@@ -32,6 +32,9 @@ bool folder_begin(struct folder *folder, const char *named);
 
 /* Touches our mark, so that runs on other machines see that we still live. */
 void folder_touch(const struct folder *folder);
+
+/* The name of the host's log of the first run in the folder, of the second ...: host.log, host-2.log ... */
+void folder_log_name(int number, char name[FOLDER_LOG]);
 
 /* Appends a line with the time of day to host.log, in one write, so that lines of several writers stay whole. A
  * full disk costs the line. */

@@ -92,7 +92,7 @@ describe("the allocator", { skip }, () => {
         });
     });
 
-    test("the host's memory from a log beside the dump is drawn below, by the events' own times", async () => {
+    test("the host's memory from the log of --host is drawn below, by the events' own times", async () => {
         const alone = path.join(folder, "host_lane");
         mkdirSync(alone, { recursive: true });
         const dump = path.join(alone, "oom.pickle");
@@ -104,10 +104,11 @@ describe("the allocator", { skip }, () => {
         const levels = [[times[0] - 2e6, 3], [times[0] + 1000, 1], [times[middle] + 999, 2], [times.at(-1) + 9e6, 7]];
         const lines = levels.map(([us, mib]) => `${new Date(us / 1000).toISOString().replace("T", " ").slice(0, 23)} strata-host resident=${mib << 20} processes=1`);
         const png = path.join(alone, "oom.png");
-        const rows = () => (run(strata, "png", "-q", "-f", dump, "-o", png), decodePng(readFileSync(png)));
+        const rows = (/** @type {string[]} */ ...logs) => (run(strata, "png", "-q", "-f", dump, "-o", png, ...logs.flatMap((name) => ["--host", path.join(alone, name)])), decodePng(readFileSync(png)));
         const without = rows();
         writeFileSync(path.join(alone, "host.log"), lines.join("\n"));
-        await withPage(writePage(dump), async (page) => {
+        assert.deepEqual(rows().rgba, without.rgba, "a log that nobody named");
+        await withPage(writePage(dump, "--host", path.join(alone, "host.log")), async (page) => {
             await setView(page, { from: 0, to: times.length });
             const { host } = await ask(page, "strata.lanes()");
             for (let column = 0; column < host.length; column++) {
@@ -116,7 +117,7 @@ describe("the allocator", { skip }, () => {
             }
         });
         // The lane's ground in the picture: twice as high in the second half.
-        const picture = rows();
+        const picture = rows("host.log");
         const ground = (/** @type {number} */ x) => {
             let n = 0;
             for (let y = picture.height >> 1; y < picture.height; y++) n += Buffer.from(picture.rgba.buffer).readUIntBE((y * picture.width + x) * 4, 3) === 0xe3e9f0 ? 1 : 0;
@@ -128,12 +129,12 @@ describe("the allocator", { skip }, () => {
         // recording.
         const named = (/** @type {string} */ how) => [...lines, `2026-01-01 00:00:00.000 strata-dump oom.pickle${how}`, ""].join("\n");
         writeFileSync(path.join(alone, "host.log"), named(" elsewhere"));
-        assert.deepEqual(rows().rgba, without.rgba);
+        assert.deepEqual(rows("host.log").rgba, without.rgba);
         writeFileSync(path.join(alone, "host.log"), lines.join("\n"));
         writeFileSync(path.join(alone, "host-2.log"), lines.join("\n"));
-        assert.deepEqual(rows().rgba, without.rgba);
+        assert.deepEqual(rows("host.log", "host-2.log").rgba, without.rgba);
         writeFileSync(path.join(alone, "host-2.log"), named(""));
-        assert.deepEqual(rows().rgba, picture.rgba);
+        assert.deepEqual(rows("host.log", "host-2.log").rgba, picture.rgba);
     });
 
     test("the lane says when memory was given back, and why", async () => {
