@@ -70,6 +70,12 @@ struct recorder {
 /* An empty device. Memory from the trace of `interner`. False: no memory. */
 bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t ordinal);
 
+/* Fetches the slot of an address that the next event will look for. */
+static inline void recorder_expect(const struct recorder *recorder, uint64_t address) {
+    if (recorder->open.slot != NULL)
+        __builtin_prefetch(&recorder->open.slot[key_home(&recorder->open, address)]);
+}
+
 /* Records the next event. O(1) on average. False: no memory. */
 bool recorder_event(struct recorder *recorder, const struct event *event);
 

@@ -370,6 +370,8 @@ static bool append_event(struct snapshot *snapshot, struct value *list, const st
 
 bool snapshot_append_dict(struct snapshot *snapshot, struct value *list) {
     struct event event;
+    if (list->tag == VALUE_EVENTS)
+        recorder_expect(&snapshot->recorders.row[list->bits], snapshot->key_value[KEY_ADDR].bits);
     return event_of_keys(snapshot, &event) && event_record(snapshot, list, &event);
 }
 

@@ -63,9 +63,8 @@ static uint32_t gap_of(const struct finder *finder, uint32_t allocation) {
     uint32_t let_go = finder->allocations->request[allocation];
     bool failed = device->n_ooms != 0 ? let_go > device->ooms[0].event
                                       : let_go > finder->made && any_oom(finder->timeline->trace);
-    return let_go < finder->timeline->n_moments && !failed
-               ? recorded_from(&finder->verdicts->runs, finder->timeline, let_go)
-               : UINT32_MAX;
+    return let_go < finder->timeline->n_moments && !failed ? recorded_from(&finder->verdicts->runs, let_go)
+                                                           : UINT32_MAX;
 }
 
 static enum fate fate_of(const struct finder *finder, const struct graphs *graphs, uint32_t gap) {
@@ -74,11 +73,12 @@ static enum fate fate_of(const struct finder *finder, const struct graphs *graph
         return FATE_STAYS;
     if (gap == 0)
         return FATE_PASSING;
-    const struct phase_run *run = &runs->run[phase_runs_at(runs, gap - 1)];
-    bool at_once = graphs->freed[gap] > GRAPH_LEAST && bits_has(graphs->outside, gap);
-    if (run->side == SIDE_BACKWARD && (gap <= run->last || !at_once))
+    bool backward = phase_runs_side(runs, gap - 1) == SIDE_BACKWARD;
+    if (backward && gap < graphs->n && phase_runs_side(runs, gap) == SIDE_BACKWARD)
         return FATE_USED;
-    return at_once ? FATE_AT_ONCE : FATE_PASSING;
+    if (graphs->freed[gap] > GRAPH_LEAST && bits_has(graphs->outside, gap))
+        return FATE_AT_ONCE;
+    return backward ? FATE_USED : FATE_PASSING;
 }
 
 /* Counts what is freed in each gap, and marks the gaps in which no forward goes on. */
@@ -96,11 +96,15 @@ static void gaps_fill(const struct finder *finder, struct graphs *graphs) {
     for (uint32_t i = 0; i < graphs->passes.count; i++)
         bits_add(graphs->outside, graphs->passes.pass[i].first);
     bits_add(graphs->outside, graphs->n);
-    for (uint32_t k = 0; k < graphs->n; k++) {
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    for (uint32_t k = 0, at = 0; k < graphs->n; k++) {
         uint32_t own = finder->allocations->preexisting + k,
                  gap = is_candidate(finder, own) ? gap_of(finder, own) : 0;
-        if (gap != 0 && fate_of(finder, graphs, gap) == FATE_USED)
-            graphs->n_used[phase_runs_at(&finder->verdicts->runs, gap - 1)]++;
+        if (gap == 0 || fate_of(finder, graphs, gap) != FATE_USED)
+            continue;
+        if (gap - 1 < runs->run[at].first || gap - 1 > runs->run[at].last) /* mostly that of the one before */
+            at = phase_runs_at(runs, gap - 1);
+        graphs->n_used[at]++;
     }
 }
 

@@ -327,9 +327,9 @@ static bool is_trained(const struct finder *finder, const struct pass *pass) {
     const struct phase_runs *runs = &finder->verdicts->runs;
     for (uint32_t k = pass->first; !pass->has_backward && k <= pass->last; k++) {
         uint32_t freed = finder->allocations->request[runs->first_allocation + k];
-        uint32_t gap = freed < finder->timeline->n_moments ? recorded_from(runs, finder->timeline, freed) : 0;
-        const struct phase_run *run = gap == 0 ? NULL : &runs->run[phase_runs_at(runs, gap - 1)];
-        if (run != NULL && run->side == SIDE_BACKWARD && gap <= run->last)
+        uint32_t gap = freed < finder->timeline->n_moments ? recorded_from(runs, freed) : 0;
+        if (gap != 0 && gap < runs->n_allocations && phase_runs_side(runs, gap - 1) == SIDE_BACKWARD &&
+            phase_runs_side(runs, gap) == SIDE_BACKWARD)
             return true;
     }
     return pass->has_backward;

@@ -11,7 +11,7 @@
 
 static bool peak_is_optimizers(const struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
-    uint32_t behind = recorded_from(&finder->verdicts->runs, timeline, timeline->peak_moment + 1);
+    uint32_t behind = recorded_from(&finder->verdicts->runs, timeline->peak_moment + 1);
     return behind > 0 && finder_side(finder, finder->allocations->preexisting + behind - 1) == SIDE_OPTIMIZER;
 }
 

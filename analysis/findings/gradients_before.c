@@ -28,8 +28,7 @@ void finder_gradients_before(struct finder *finder) {
     bool zeroed = false;
     if (forward == UINT32_MAX)
         return;
-    uint32_t first =
-                 allocations->preexisting + recorded_from(&finder->verdicts->runs, finder->timeline, forward),
+    uint32_t first = allocations->preexisting + recorded_from(&finder->verdicts->runs, forward),
              backward = backward_after(finder, forward);
     if (allocations->count - first <= BEHIND)
         return;

@@ -111,10 +111,8 @@ bool lives_next(const struct lives *lives, uint32_t site, struct life *life) {
         life->kept_bytes += lives->allocations->size[allocation];
         life->last_kept = allocation;
     }
-    const uint32_t *birth = lives->allocations->birth + lives->allocations->preexisting;
     if (life->n_kept > 0 && life->freed != LIVES_NEVER)
-        life->gap =
-            SEARCH(0, lives->runs->n_allocations, i, birth[i] < lives->allocations->request[life->last_kept]);
+        life->gap = recorded_from(lives->runs, lives->allocations->request[life->last_kept]);
     life->to = at;
     return life->turn != UINT32_MAX;
 }

@@ -23,7 +23,7 @@ static enum peak_phase phase_of(const struct verdicts *verdicts) {
                                      [PHASE_UNKNOWN] = PEAK_UNKNOWN};
     if (timeline->peak_moment == 0)
         return PEAK_BEFORE;
-    uint32_t behind = recorded_from(runs, timeline, timeline->peak_moment + 1);
+    uint32_t behind = recorded_from(runs, timeline->peak_moment + 1);
     if (!verdicts->judged.phases || behind == 0)
         return PEAK_UNKNOWN;
     uint8_t letter = runs->letter[runs->first_allocation + behind - 1];

@@ -269,7 +269,7 @@ static struct sort_row *unnamed_rows(struct naming *naming, bool freed, uint32_t
     sort_rows(rows, spare, n);
     SORT_AGAIN(rows, spare, n, own, allocations->size[own]);
     for (uint32_t i = 0; freed && i < n; i++)
-        rows[i].key = recorded_from(naming->runs, naming->timeline, allocations->request[rows[i].value]);
+        rows[i].key = recorded_from(naming->runs, allocations->request[rows[i].value]);
     if (freed)
         sort_rows(rows, spare, n);
     ARENA_DROP(arena, spare);

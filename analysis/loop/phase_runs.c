@@ -173,15 +173,38 @@ static bool sides_build(struct phase_runs *runs, struct arena *arena) {
     return true;
 }
 
+enum { BORN_MOMENTS = 16 };
+
+static bool births_count(struct phase_runs *runs, struct arena *arena) {
+    const uint32_t n = runs->n_moments / BORN_MOMENTS + 2;
+    runs->born = arena_column(arena, n, sizeof *runs->born);
+    for (uint32_t i = 0, k = 0; runs->born != NULL && i < n; i++) {
+        while (k < runs->n_allocations && runs->birth[k] < (uint64_t)i * BORN_MOMENTS)
+            k++;
+        runs->born[i] = k;
+    }
+    return runs->born != NULL;
+}
+
+uint32_t recorded_from(const struct phase_runs *runs, uint32_t moment) {
+    if (moment >= runs->n_moments)
+        return runs->n_allocations;
+    const uint32_t *born = &runs->born[moment / BORN_MOMENTS];
+    return SEARCH(born[0], born[1], k, runs->birth[k] < moment);
+}
+
 bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
     *runs = (struct phase_runs){.first_allocation = allocations->preexisting,
-                                .n_allocations = allocations->count - allocations->preexisting};
+                                .n_allocations = allocations->count - allocations->preexisting,
+                                .n_moments = timeline->n_moments};
+    if (runs->n_allocations != 0)
+        runs->birth = allocations->birth + allocations->preexisting;
     runs->frame_bits = arena_column(arena, timeline->trace->frames.count, sizeof *runs->frame_bits);
     runs->stack_bits = arena_column(arena, timeline->trace->stacks.count, sizeof *runs->stack_bits);
     runs->letter = arena_column(arena, allocations->count, sizeof *runs->letter);
     if (runs->frame_bits == NULL || runs->stack_bits == NULL || runs->letter == NULL ||
-        !frames_bits(timeline->trace, runs->frame_bits, arena))
+        !births_count(runs, arena) || !frames_bits(timeline->trace, runs->frame_bits, arena))
         return false;
     stacks_bits(timeline->trace, runs->frame_bits, runs->stack_bits);
     return true;
@@ -209,7 +232,7 @@ bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, s
 }
 
 void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
-    ARENA_DROP(arena, runs->run, runs->letter);
+    ARENA_DROP(arena, runs->run, runs->born, runs->letter);
     id_slots_drop(&runs->slots, arena);
     ARENA_DROP(arena, runs->stack_bits, runs->frame_bits);
 }

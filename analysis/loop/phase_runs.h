@@ -47,6 +47,9 @@ struct phase_runs {
     /* [allocations.count] enum phase_letter; older memory: by its own stack, or unknown */
     uint8_t *letter;
     uint32_t n_allocations, first_allocation; /* recorded allocations, and the id of the first */
+    const uint32_t *birth;                    /* of the recorded allocations, as the device has them */
+    uint32_t *born; /* [n_moments / 16 + 2] recorded allocations that are born before each 16th moment */
+    uint32_t n_moments;
     uint32_t count;
     /* [count] rising, sides alternate; without stacks a single forward side without a forward() */
     struct phase_run *run;
@@ -73,6 +76,14 @@ static inline enum run_side side_of_letter(uint8_t letter) {
 /* Is there a run of a side, or of forward()? O(runs). */
 bool phase_runs_has(const struct phase_runs *runs, enum run_side side);
 bool phase_runs_has_forward(const struct phase_runs *runs);
+
+/* First recorded allocation that is born at or after a moment; n_allocations: none is. O(1), for one birth a moment. */
+uint32_t recorded_from(const struct phase_runs *runs, uint32_t moment);
+
+/* The side of a recorded allocation's run. O(1). */
+static inline enum run_side phase_runs_side(const struct phase_runs *runs, uint32_t recorded) {
+    return side_of_letter(runs->letter[runs->first_allocation + recorded]);
+}
 
 /* Index of the run of an allocation. O(log runs). */
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded);

@@ -11,11 +11,6 @@ static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *t
                : timeline->n_moments;
 }
 
-uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
-    const uint32_t *birth = timeline->device->allocations.birth; /* NULL if nothing was allocated */
-    return SEARCH(0, runs->n_allocations, i, birth[runs->first_allocation + i] < moment);
-}
-
 /* Turns have similar lengths, so the place is guessed and then searched for in growing steps. */
 uint32_t turns_at(const struct turns *turns, uint32_t recorded) {
     const struct turn *turn = turns->turn;
@@ -83,8 +78,8 @@ static bool turns_of_profiler(struct turns *turns, const struct phase_runs *runs
         turn[i].end_moment = i + 1 < count   ? turn[i + 1].begin_moment
                              : turns->closed ? end
                                              : timeline->n_moments;
-        turn[i].first = recorded_from(runs, timeline, turn[i].begin_moment);
-        turn[i].end = recorded_from(runs, timeline, turn[i].end_moment);
+        turn[i].first = recorded_from(runs, turn[i].begin_moment);
+        turn[i].end = recorded_from(runs, turn[i].end_moment);
     }
     turns->source = TURNS_PROFILER_STEP;
     turns->turn = turn;
@@ -137,7 +132,7 @@ static void ends_of_marks(struct turn_ends *ends, const struct phase_runs *runs,
     while (marks_next(&walk, timeline)) {
         if (walk.stage != ANNOTATION_END)
             continue;
-        uint32_t own = recorded_from(runs, timeline, walk.moment);
+        uint32_t own = recorded_from(runs, walk.moment);
         bool backward = runs->stacks == STACKS_NONE;
         for (; run < runs->count && runs->run[run].first < own; run++)
             backward |= runs->run[run].side == SIDE_BACKWARD;

@@ -44,9 +44,6 @@ bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct
 /* The turn of a recorded allocation; UINT32_MAX: before the first or after the last. O(log count). */
 uint32_t turns_at(const struct turns *turns, uint32_t recorded);
 
-/* First recorded allocation that is born at or after a moment; n_allocations: none is. O(log n). */
-uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment);
-
 /* The number by which people know a turn. */
 static inline int64_t turns_number(const struct turns *turns, uint32_t turn) {
     return turns->number != NULL ? turns->number[turn] : turns->first_number + turn;

@@ -5,7 +5,8 @@
 
 enum { MAX_PAIR_NBYTES = 2 * 260 }; /* a key and the longest value, a text of 255 bytes */
 
-/* ---- values: each returns the place of the next opcode; NULL: anything else, or an error ---- */
+/* ---- values: each returns the place of the next opcode; NULL: anything else, or an error. What is rare is not
+ * inlined, so that the loop over the pairs keeps its registers. ---- */
 
 static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag, uint64_t bits,
                                         const uint8_t *next) {
@@ -13,7 +14,8 @@ static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag,
     return next;
 }
 
-static bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id) {
+static inline bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes,
+                                     uint32_t *id) {
     uint64_t word = load_u64(bytes) & UINT64_MAX >> 8 * (8 - nbytes);
     struct short_text *cached = &machine->short_text[word * 0x9E3779B97F4A7C15u >> 58];
     if (cached->nbytes == nbytes && cached->bytes == word) {
@@ -26,7 +28,7 @@ static bool short_text_intern(struct machine *machine, const uint8_t *bytes, uin
     return true;
 }
 
-static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
+static inline const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
     uint32_t id, nbytes = p[1];
     if (p[2 + nbytes] != 0x94)
         return NULL;
@@ -41,7 +43,7 @@ static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struc
                                                   : NULL;
 }
 
-static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
+static inline const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
     uint32_t stack;
     if (p[1] != 0x94)
         return NULL;
@@ -56,7 +58,8 @@ static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, stru
     return next;
 }
 
-static const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
+static __attribute__((noinline)) const uint8_t *pair_take(struct machine *machine, const uint8_t *p,
+                                                          struct value *value) {
     struct value items[2] = {{.tag = VALUE_INT, .bits = p[1]}, {.tag = VALUE_INT, .bits = p[3]}};
     if (p[4] != 0x86 || p[5] != 0x94)
         return NULL;
@@ -80,71 +83,91 @@ static inline const uint8_t *reference_take(struct machine *machine, uint32_t in
     return next;
 }
 
-static inline const uint8_t *number_take(const uint8_t *p, struct value *value) {
+/* An integer that is written otherwise than in the dict before. Notes its form in the step of its key. */
+static __attribute__((noinline)) const uint8_t *number_take(struct dict_step *step, const uint8_t *p,
+                                                            struct value *value) {
+    const uint8_t *number = p + step->nbytes;
     struct integer_form form;
-    return integer_form(p, &form) ? scalar_set(value, VALUE_INT, integer_of(&form, p), p + form.nbytes)
-                                  : NULL;
+    if (!integer_form(number, &form))
+        return NULL;
+    scalar_set(value, VALUE_INT, integer_of(&form, number), number);
+    step->mask = step->key_mask | form.opcode_mask << 8 * step->nbytes;
+    step->opcodes = load_u64(p) & step->mask;
+    step->form = form;
+    step->form.at = (uint8_t)(form.at + step->nbytes);
+    step->form.nbytes = (uint8_t)(form.nbytes + step->nbytes);
+    return number + form.nbytes;
 }
 
-/* One small value at `p`. */
-static inline const uint8_t *value_take(struct machine *machine, const uint8_t *p, struct value *value) {
-    switch (*p) {
-    case 'h': return reference_take(machine, p[1], value, p + 2);
-    case 'j': return reference_take(machine, load_u32(p + 1), value, p + 5);
-    case 'K': return p[2] == 'K' ? pair_take(machine, p, value) : number_take(p, value);
+/* One small value, behind the key at `p`. */
+static inline const uint8_t *value_take(struct machine *machine, struct dict_step *step, const uint8_t *p,
+                                        struct value *value) {
+    const uint8_t *at = p + step->nbytes;
+    switch (*at) {
+    case 'h': return reference_take(machine, at[1], value, at + 2);
+    case 'j': return reference_take(machine, load_u32(at + 1), value, at + 5);
+    case 0x8c: return text_take(machine, at, value);
+    case ']': return stack_take(machine, at, value);
+    case 'K': return at[2] == 'K' ? pair_take(machine, at, value) : number_take(step, p, value);
     case 'M':
     case 'J':
-    case 0x8a: return number_take(p, value);
-    case 0x8c: return text_take(machine, p, value);
-    case ']': return stack_take(machine, p, value);
+    case 0x8a: return number_take(step, p, value);
     default: return NULL;
     }
 }
 
-static bool key_find(const struct machine *machine, const uint8_t *p, struct dict_step *step) {
+/* ---- keys ---- */
+
+/* Makes step `n` of the recipe from the key at `p` (later ones are forgotten). False: no known key, the dict has it
+ * already, or there are too many. */
+static __attribute__((noinline)) bool key_learn(struct machine *machine, const uint8_t *p, uint32_t n) {
+    struct dict_recipe *recipe = &machine->recipe;
     unsigned nbytes = *p == 'h' ? 2 : 5;
     uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
-    if ((*p != 'h' && *p != 'j') || index >= machine->memo.count)
+    recipe->count = n;
+    if (n == MAX_DICT_PAIRS || (*p != 'h' && *p != 'j') || index >= machine->memo.count)
         return false;
     uint32_t key = machine->memo.entry[index] - memo_entry(VALUE_STRING, 1);
-    uint64_t mask = (UINT64_C(1) << 8 * nbytes) - 1;
-    *step = (struct dict_step){
-        .opcode = load_u64(p) & mask, .opcode_mask = mask, .nbytes = (uint8_t)nbytes, .key = (uint8_t)key};
-    return key <= KEY_LAST_KEY;
-}
-
-/* The key at `p`, which becomes step `i` of the recipe (later ones are forgotten). False: no known key. */
-static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
-    bool known = key_find(machine, p, &machine->recipe.step[i]);
-    machine->recipe.count = i + known;
-    return known;
+    uint64_t before = n == 0 ? 0 : recipe->step[n - 1].keys, mask = (UINT64_C(1) << 8 * nbytes) - 1;
+    if (key > KEY_LAST_KEY || (before >> key & 1) != 0)
+        return false;
+    recipe->step[recipe->count++] = (struct dict_step){.opcodes = load_u64(p) & mask,
+                                                       .key_mask = mask,
+                                                       .keys = before | UINT64_C(1) << key,
+                                                       .nbytes = (uint8_t)nbytes,
+                                                       .key = (uint8_t)key};
+    return true;
 }
 
 /* Reads pairs of known keys and small values into the snapshot's view of a dict, and leaves the cursor after the last
  * of them. They become the first steps of the recipe. Returns how many there are. */
 static uint32_t pairs_take(struct machine *machine, uint64_t *key_mask) {
     struct cursor *cursor = machine->cursor;
-    const struct dict_recipe *recipe = &machine->recipe;
-    const uint8_t *p = cursor->p;
-    uint64_t seen = 0;
-    uint32_t n = 0;
-    for (; n < MAX_DICT_PAIRS && cursor->end - p >= MAX_PAIR_NBYTES && *p != 'u'; n++) {
-        const struct dict_step *step = &recipe->step[n];
-        if ((n >= recipe->count || (load_u64(p) & step->opcode_mask) != step->opcode) &&
-            !key_learn(machine, p, n))
-            break;
-        uint64_t bit = UINT64_C(1) << step->key;
-        const uint8_t *next = (seen & bit) != 0 ? NULL
-                                                : value_take(machine, p + step->nbytes,
-                                                             &machine->snapshot.key_value[step->key]);
+    struct dict_recipe *recipe = &machine->recipe;
+    struct value *values = machine->snapshot.key_value;
+    struct dict_step *step = recipe->step;
+    const struct dict_step *known = step + recipe->count;
+    const uint8_t *p = cursor->p, *end = cursor->end;
+    for (; end - p >= MAX_PAIR_NBYTES; step++) {
+        uint64_t other = step < known ? load_u64(p) ^ step->opcodes : UINT64_MAX;
+        if ((other & step->mask) == 0 && step->mask != 0) {
+            values[step->key] = (struct value){.tag = VALUE_INT, .bits = integer_of(&step->form, p)};
+            p += step->form.nbytes;
+            continue;
+        }
+        if ((other & step->key_mask) != 0 || step == known) {
+            if (*p == 'u' || !key_learn(machine, p, (uint32_t)(step - recipe->step)))
+                break;
+            known = step + 1;
+        }
+        const uint8_t *next = value_take(machine, step, p, &values[step->key]);
         if (next == NULL)
             break;
-        seen |= bit;
         p = next;
     }
     cursor->p = p;
-    *key_mask = seen;
-    return n;
+    *key_mask = step == recipe->step ? 0 : step[-1].keys;
+    return (uint32_t)(step - recipe->step);
 }
 
 /* Gives keys and values to the general machine, as if it had read them itself. */

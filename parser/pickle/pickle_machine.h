@@ -52,22 +52,25 @@ struct list_cache {
 
 enum { MAX_DICT_PAIRS = 24 };
 
-/* The keys of the previous dict, as opcodes in the file. The dicts of a list have the same keys in the same order,
- * so one comparison recognises each next key. */
-struct dict_recipe {
-    struct dict_step {
-        uint64_t opcode, opcode_mask; /* BINGET or LONG_BINGET with its argument: 2 or 5 bytes */
-        uint8_t nbytes;
-        uint8_t key; /* enum key */
-    } step[MAX_DICT_PAIRS];
-    uint32_t count;
-};
-
 /* How an integer is written: BININT1, BININT2, BININT, or LONG1 of so many bytes. */
 struct integer_form {
     uint64_t opcode_mask; /* bytes of the opcode, and of the length that follows LONG1's */
     uint64_t mask, sign;  /* bits of the number, and the highest of one that may be negative */
     uint8_t at, nbytes;   /* of the number, and of all */
+};
+
+/* The keys of the previous dict, as opcodes in the file. The dicts of a list have the same keys in the same order, and
+ * mostly integers of the same form, so one comparison recognises each next key together with the form of its integer. */
+struct dict_recipe {
+    struct dict_step {
+        uint64_t opcodes; /* BINGET or LONG_BINGET with its argument, and behind it those of the integer */
+        uint64_t key_mask, mask;  /* of the key: 2 or 5 bytes; of all: 0 if the value was no integer */
+        uint64_t keys;            /* bits of the keys up to this one */
+        struct integer_form form; /* its places count from the key's */
+        uint8_t nbytes;           /* of the key */
+        uint8_t key;              /* enum key */
+    } step[MAX_DICT_PAIRS + 1];   /* the last is never known */
+    uint32_t count;
 };
 
 /* Texts of up to 8 bytes that come anew with every event, such as "N/A", by their bytes. */
