@@ -162,10 +162,6 @@ PASTED = (
     ("Ray 2, node_manager.cc", "(raylet) node_manager.cc:3071: 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: abc, IP: 10.0.0.1)", {HOST: {"oom": [("unknown",)]}}),
     ("ms-swift 3", "{'loss': 1.23, 'grad_norm': 0.9, 'learning_rate': 1e-05, 'memory(GiB)': 35.75, 'train_speed(iter/s)': 0.08, 'epoch': 0.01}", {0: {"reserved": ("35.75|GB",) * 3}}),
     ("LLaMA-Factory 0.9", "{'loss': 1.2, 'vram_allocated': 12.25, 'vram_reserved': 15.75, 'epoch': 0.1}", {0: {"allocated": ("12.25|GB",) * 3, "reserved": ("15.75|GB",) * 3}}),
-    ("NVIDIA, nvidia-smi -q -d MEMORY: two GPUs, with BAR1", "Attached GPUs                             : 2\nGPU 00000000:4E:00.0\n    FB Memory Usage\n        Total                             : 24564 MiB\n        Reserved                          : 362 MiB\n        Used                              : 507 MiB\n        Free                              : 23694 MiB\n"
-     "    BAR1 Memory Usage\n        Total                             : 256 MiB\n        Used                              : 6 MiB\n        Free                              : 250 MiB\n\nGPU 00000000:4F:00.0\n    FB Memory Usage\n        Total                             : 24564 MiB\n        Reserved                          : 362 MiB\n"
-     "        Used                              : 1507 MiB\n        Free                              : 22694 MiB\n    BAR1 Memory Usage\n        Total                             : 256 MiB\n        Used                              : 3 MiB\n        Free                              : 253 MiB",
-     {0: {"device": ("507|MB",) * 3, "capacity": "24564|MB"}, 1: {"device": ("1507|MB",) * 3, "capacity": "24564|MB"}}),
     ("AMD, rocm-smi --showmeminfo all: VIS_VRAM is a part of VRAM", "GPU[0]\t\t: VRAM Total Memory (B): 17163091968\nGPU[0]\t\t: VRAM Total Used Memory (B): 6434430976\nGPU[0]\t\t: VIS_VRAM Total Memory (B): 268435456\nGPU[0]\t\t: VIS_VRAM Total Used Memory (B): 134217728",
      {0: {"device": ("6434430976|1",) * 3, "capacity": "17163091968|1"}}),
     ("Kubernetes, kubelet: the node's own memory ended", "  Warning  SystemOOM  12m  kubelet  System OOM encountered, victim process: python3, pid: 21414", {HOST: {"oom": [("unknown",)]}}),
@@ -251,7 +247,6 @@ PASTED = (
     ("Numba", "numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY", {0: {"oom": [("unknown",)]}}),
     ("C++ on the host", "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\nAborted (core dumped)", {HOST: {"oom": [("unknown",)]}}),
     ("Python's fork", "    self.pid = os.fork()\nOSError: [Errno 12] Cannot allocate memory", {HOST: {"oom": [("unknown",)]}}),
-    ("NVIDIA, nvidia-smi -q: a process is a part of what the GPU has in use", "    FB Memory Usage\n        Total                             : 24564 MiB\n        Reserved                          : 362 MiB\n        Used                              : 1507 MiB\n        Free                              : 22694 MiB\n    Processes\n        Process ID                        : 1234\n            Type                          : C\n            Used GPU Memory               : 1200 MiB", {0: {"device": ("1507|MB",) * 3, "capacity": "24564|MB"}}),
 )
 
 # Texts about memory without a figure, and texts about something else. Strata refuses each with one clear line.

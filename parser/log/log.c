@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A traceback that an error does not name may begin so many lines below it. */
-enum { STREAMS_MOST = 1024, TRACEBACK_BELOW = 12, TOP_LINES = 16 };
+enum { STREAMS_MOST = 1024, TRACEBACK_BELOW = 12, TOP_LINES = 16, TABLE_LINES = 24 };
 
 struct reader {
     struct cursor *cursor;
@@ -162,7 +162,7 @@ static struct log_stream *stream_of(struct reader *reader, int32_t rank) {
         if (stream == NULL)
             return NULL;
         stream->rank = rank;
-        stream->table_gpu = -1;
+        stream->device = -1;
         reader->n_streams++;
     } else {
         *link = stream->next;
@@ -196,13 +196,15 @@ static bool row_label(struct reader *reader, struct text line, struct log_row *r
     uint32_t dump = log_find(line, 0, LOG_DUMP), end = 0;
     if (dump != LOG_NONE)
         return label_intern(reader, text_from(line, dump + word_length(LOG_DUMP)), &row->label);
-    if (row->label_words != NULL && (end = log_find(line, 0, row->label_words)) != LOG_NONE) {
+    const struct log_form *form = row->form != 0 ? &log_forms[row->form - 1] : NULL;
+    unsigned flags = form != NULL ? form->flags : 0;
+    if ((flags & FLAG_LABEL) != 0 && (end = log_find(line, 0, form->needs[0])) != LOG_NONE) {
         struct text label = log_message((struct text){line.at, end});
         uint32_t colon = log_find(label, 0, ": "); /* what follows it are figures */
         return label_intern(reader, (struct text){label.at, colon < label.nbytes ? colon : label.nbytes},
                             &row->label);
     }
-    if (!row->label_before)
+    if ((flags & FLAG_LABELLED) == 0)
         return true;
     row->label = state->stream->label_line != 0 ? state->stream->label : 0;
     state->stream->label_line = 0;
@@ -211,15 +213,34 @@ static bool row_label(struct reader *reader, struct text line, struct log_row *r
     return label_intern(reader, log_message(before), &row->label);
 }
 
+/* Adds the row of a line, or its figures to the table's row above it, unless that has them. */
+static bool level_add(struct reader *reader, struct log_row *row) {
+    struct log_stream *stream = reader->state.stream;
+    bool joins = row->form != 0 && (log_forms[row->form - 1].flags & FLAG_JOINED) != 0;
+    struct log_row *joined = &stream->joined;
+    if (!joins)
+        return row_add(reader, row);
+    if (row->line < stream->joined_until && (joined->known & row->known) == 0) {
+        for (unsigned what = 0; what < NOTE_KINDS; what++)
+            if (log_knows(row, (enum note_what)what))
+                log_know(joined, (enum note_what)what, row->value[what]);
+        return log_rows_put(&reader->rows, &reader->interner, stream->joined_index, joined) ||
+               fail_memory(reader);
+    }
+    *joined = *row;
+    stream->joined_index = reader->rows.count;
+    stream->joined_until = row->line + TABLE_LINES;
+    return row_add(reader, row);
+}
+
 /* The figures of the other devices in a line that lists those of each: "[(1073, 25769), (8589, 25769)]". */
 static bool list_add(struct reader *reader, struct text line, struct log_row *row) {
-    const struct log_form *form = &log_forms[log_form_of(&reader->state.hits, FORM_LEVEL, 0)];
     for (uint32_t at = log_find(line, 0, "), ("); row->is_list && at != LOG_NONE;
          at = log_find(line, 0, "), (")) {
         line = text_from(line, at + 3);
         row->known = 0;
         row->gpu++;
-        if (log_figures_read(line, form->figures, row) == 2) {
+        if (log_figures_read(line, log_forms[row->form - 1].figures, row) == 2) {
             log_row_complete(row);
             if (!row_add(reader, row))
                 return false;
@@ -397,7 +418,7 @@ static bool form_read(struct reader *reader, struct text line, struct log_row *r
     if (form == LOG_NOTHING) {
         *row = fresh;
         form = log_level_line(&reader->state, line, row);
-        if (form == LOG_ROW && (!row_label(reader, line, row) || !row_add(reader, row) ||
+        if (form == LOG_ROW && (!row_label(reader, line, row) || !level_add(reader, row) ||
                                 !host_add(reader, line, row) || !list_add(reader, line, row)))
             return false;
     }
@@ -516,11 +537,8 @@ static bool lines_read(struct reader *reader) {
         line_pass(reader, nbytes);
     }
     for (struct log_stream *stream = reader->streams; stream != NULL; stream = stream->next) {
-        struct log_row row;
         reader->state.stream = stream;
         if (stream->oom.row.is_oom && !traceback_below(reader)) /* a traceback that ends without the error */
-            return false;
-        if (log_summary_end(stream, &row) && !row_add(reader, &row))
             return false;
     }
     rows_drop(reader);

@@ -18,12 +18,11 @@ enum log_kind {
     FORM_ERROR,   /* out-of-memory errors */
     FORM_KILL,    /* a process was killed for lack of the host's memory */
     FORM_SIGNAL, /* a process was killed, or a driver gave up: lack of memory is one of the possible reasons */
-    FORM_SUMMARY, /* rows of torch.cuda.memory_summary() */
-    FORM_TOOL,    /* tables of nvidia-smi and its like */
-    FORM_CSV,     /* the header of nvidia-smi --query-gpu=... --format=csv */
-    FORM_STAGE,   /* TrainerMemoryTracker of transformers */
-    FORM_LEVEL,   /* figures of a device: levels, maxima, parts of a server's budget */
-    FORM_HOST     /* figures of the host */
+    FORM_CSV,    /* the header of nvidia-smi --query-gpu=... --format=csv */
+    FORM_DEVICE, /* names the device of the lines below */
+    FORM_STAGE,  /* TrainerMemoryTracker of transformers */
+    FORM_LEVEL,  /* figures of a device: levels, maxima, parts of a server's budget */
+    FORM_HOST    /* figures of the host */
 };
 
 enum log_flag {
@@ -33,7 +32,10 @@ enum log_flag {
     FLAG_ALONE = 8,      /* an error's words count only as the text of an error, not in a sentence */
     FLAG_RETRIED = 0x10, /* the allocator tries again after this message */
     FLAG_INSIDE = 0x20,  /* the words count only while a traceback is open */
-    FLAG_PAIRS = 0x40    /* the line may have the figures of several devices */
+    FLAG_PAIRS = 0x40,   /* the line may have the figures of several devices */
+    FLAG_CARRIED = 0x80, /* a line of FORM_DEVICE above it names its device */
+    FLAG_BEFORE = 0x100, /* the line before begins with its device's number */
+    FLAG_JOINED = 0x200 /* a row of a table: its figures and those of the table's other rows are one moment */
 };
 
 enum { FORM_FIGURES = 8 };
@@ -83,17 +85,13 @@ struct log_stream {
     struct log_stream *next;
     struct log_oom oom;
     struct log_traceback traceback;
-    struct log_row summary; /* a table of memory_summary(): its figures so far; open until a line number */
-    uint32_t summary_until;
+    struct log_row joined; /* the last row of a form with FLAG_JOINED */
+    uint32_t joined_index; /* of it among all rows */
+    uint32_t joined_until; /* its table ends before this line */
     bool staged;           /* transformers' stages: a line said how much was allocated before the first */
     uint64_t stage_nbytes; /* allocated after the last stage */
-    int32_t table_gpu;     /* the device that an earlier line of a tool's table names; -1: none */
-    bool mig;              /* in nvidia-smi's table of parts of GPUs */
-    bool phy_ids;          /* npu-smi's tables have the column Phy-ID */
-    uint32_t query_until;  /* rows of a part of nvidia-smi -q about memory end before this line; 0: none */
-    uint32_t n_queried;    /* such parts so far, one for each GPU */
-    uint64_t query_total;
-    uint32_t label; /* string: the stream's line before, if it has the words of a label */
+    int32_t device;        /* that the last line of FORM_DEVICE names; -1: none */
+    uint32_t label;        /* string: the stream's line before, if it has the words of a label */
     uint32_t label_line;
 };
 
@@ -140,9 +138,6 @@ enum log_seen log_level_line(struct log_state *state, struct text line, struct l
 
 /* Adds figures that follow from others: what is used, of free and total. */
 void log_row_complete(struct log_row *row);
-
-/* Ends a table of memory_summary() that is open. False: there is none, or it has no figures. */
-bool log_summary_end(struct log_stream *stream, struct log_row *row);
 
 /* ---- log_kill.c ---- */
 

@@ -52,6 +52,22 @@ static bool pair_size(struct text line, uint32_t at, bool second, uint64_t unit,
            *nbytes <= UINT64_C(1) << 46;
 }
 
+/* The figures around the last stroke: "70123MiB /  81559MiB", "3352 / 65536". */
+static bool last_pair(struct text line, uint32_t stroke, bool total, uint64_t unit, uint64_t *nbytes) {
+    uint64_t used, all;
+    uint32_t end = stroke;
+    while (end > 0 && line.at[end - 1] == ' ')
+        end--;
+    bool bare = end > 0 && is_digit(line.at[end - 1]);
+    bool sized = bare ? log_size(line, log_digits_begin(line, end), unit, &used) == end
+                      : log_size_before(line, stroke, &used);
+    if (!sized || log_find(line, stroke + 1, "/ ") != LOG_NONE ||
+        log_size(line, log_skip(line, stroke + 1), unit, &all) == LOG_NONE || used > all || all == 0)
+        return false;
+    *nbytes = total ? all : used;
+    return true;
+}
+
 static uint32_t word_begin(struct text line, uint32_t at, bool blanks) {
     while (at > 0 && (line.at[at - 1] == ' ') == blanks)
         at--;
@@ -90,9 +106,15 @@ static bool figure_read(struct text line, uint32_t at, uint32_t end, const struc
     case ON_TOP:
     case BEFORE: return log_size_before(line, at, number);
     case CELL: return log_size(line, cell_skip(line, end), figure->unit, number) != LOG_NONE;
+    case NEXT_CELL: {
+        uint32_t cell = log_find(line, cell_skip(line, end), "|");
+        return cell != LOG_NONE && log_size(line, log_skip(line, cell + 1), figure->unit, number) != LOG_NONE;
+    }
     case DECIMAL: return decimal_size(line, cell_skip(line, end), figure->unit, number);
     case USED_OF:
     case TOTAL_OF: return pair_size(line, behind, figure->place == TOTAL_OF, figure->unit, number);
+    case USED_OF_LAST:
+    case TOTAL_OF_LAST: return last_pair(line, at, figure->place == TOTAL_OF_LAST, figure->unit, number);
     case PAGES: return log_size(line, cell_skip(line, end), 1, number) != LOG_NONE && *number % 512 == 0;
     case NUMBER_BEFORE:
         return log_size((struct text){line.at, at}, log_digits_begin(line, at), figure->unit, number) == at;

@@ -6,13 +6,16 @@
 
 /* Where a figure stands. */
 enum log_place {
-    BEHIND,   /* "WORDS 12.5 GB", with blanks, colons and equals signs in between */
-    WHOLE,    /* like BEHIND, if the words do not continue another word */
-    BEFORE,   /* "12.5 GB WORDS" */
-    CELL,     /* "WORDS | 12.5 GB": in the next cell of a table, or behind quotes and colons */
-    DECIMAL,  /* "WORDS 12.5 GB" in powers of ten */
-    USED_OF,  /* "WORDS (12.5/79.1 GiB": the first figure */
-    TOTAL_OF, /* "WORDS (12.5/79.1 GiB": the second figure */
+    BEHIND,        /* "WORDS 12.5 GB", with blanks, colons and equals signs in between */
+    WHOLE,         /* like BEHIND, if the words do not continue another word */
+    BEFORE,        /* "12.5 GB WORDS" */
+    NEXT_CELL,     /* in the cell after that */
+    CELL,          /* "WORDS | 12.5 GB": in the next cell of a table, or behind quotes and colons */
+    DECIMAL,       /* "WORDS 12.5 GB" in powers of ten */
+    USED_OF,       /* "WORDS (12.5/79.1 GiB": the first figure */
+    TOTAL_OF,      /* "WORDS (12.5/79.1 GiB": the second figure */
+    USED_OF_LAST,  /* "70123MiB /  81559MiB": before the line's last stroke, the words */
+    TOTAL_OF_LAST, /* behind it */
     PAGES, /* like CELL, if it is a multiple of 512, as PyTorch's sizes are; other programs have divided it */
     NUMBER_BEFORE, /* "12WORDS": a number without a unit, which `unit` multiplies */
     ADDED,         /* like WHOLE; adds to what the line says already */

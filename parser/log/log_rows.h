@@ -18,14 +18,13 @@ struct log_row {
     int32_t rank;    /* RANK_UNKNOWN */
     int32_t gpu;     /* LOG_NO_DEVICE; LOG_HOST: the host's memory */
     bool has_time, is_oom;
-    bool max_is_reset;       /* its maxima are since the line before, not since the beginning */
-    bool label_before;       /* the line before is its label */
-    bool is_list;            /* more figures of the same kind follow, of the next devices */
-    const char *label_words; /* the text before these words is its label; NULL: none */
-    bool retried;            /* the allocator tries again after the message */
-    bool possible;           /* of a kill: lack of memory is one of the possible reasons */
-    bool is_raised;          /* an error with the name of its exception before it, as it ends a traceback */
-    bool is_own;             /* its stack ends at a line of the user's own code */
+    bool max_is_reset; /* its maxima are since the line before, not since the beginning */
+    bool is_list;      /* more figures of the same kind follow, of the next devices */
+    uint16_t form;     /* 1 + index of the form that read it, of a level; 0: none */
+    bool retried;      /* the allocator tries again after the message */
+    bool possible;     /* of a kill: lack of memory is one of the possible reasons */
+    bool is_raised;    /* an error with the name of its exception before it, as it ends a traceback */
+    bool is_own;       /* its stack ends at a line of the user's own code */
     char backend[LOG_NAME_NBYTES], setting[LOG_NAME_NBYTES], killed[LOG_NAME_NBYTES],
         most[LOG_NAME_NBYTES]; /* "": none */
 };

@@ -5,92 +5,46 @@
 /* 10^9 bytes. */
 #define GB UINT64_C(1000000000)
 
-/* A device's figures, the same with flags, the host's, and a form with one figure that its own words announce. */
-#define FORM(first, second, ...)                \
-    {                                           \
-        {first, second}, FORM_LEVEL, 0, NULL, { \
-            __VA_ARGS__                         \
-        }                                       \
-    }
-#define FLAGGED(flags, first, second, ...)          \
-    {                                               \
-        {first, second}, FORM_LEVEL, flags, NULL, { \
-            __VA_ARGS__                             \
-        }                                           \
-    }
-#define HOST(first, second, ...)               \
-    {                                          \
-        {first, second}, FORM_HOST, 0, NULL, { \
-            __VA_ARGS__                        \
-        }                                      \
-    }
-#define ONE(words, place, what, unit) FORM(words, NULL, {words, place, what, unit})
-/* An error that names a request; one that does not, or only in its next lines; a kill; words alone. */
+/* A device's figures, the same with flags, the host's, and a form with one figure that its own words announce; an
+ * error that names a request, and words alone; a kill. */
+// clang-format off
+#define WORDS(first, second, kind, flags, name)   {{first, second}, kind, flags, name, {{NULL, BEHIND, NOTE_LINE, 0}}}
+#define FLAGGED(flags, first, second, ...)        {{first, second}, FORM_LEVEL, flags, NULL, {__VA_ARGS__}}
+#define FORM(first, second, ...)                  {{first, second}, FORM_LEVEL, 0, NULL, {__VA_ARGS__}}
+#define HOST(first, second, ...)                  {{first, second}, FORM_HOST, 0, NULL, {__VA_ARGS__}}
+#define ONE(words, place, what, unit)             {{words, NULL}, FORM_LEVEL, 0, NULL, {{words, place, what, unit}}}
 #define ERROR(first, second, backend, place, unit) \
-    {                                              \
-        {first, second}, FORM_ERROR, 0, backend, { \
-            { first, place, NOTE_ASKED, unit }     \
-        }                                          \
-    }
-#define BARE(words, flags, backend)                  \
-    {                                                \
-        {words, NULL}, FORM_ERROR, flags, backend, { \
-            { NULL, BEHIND, NOTE_LINE, 0 }           \
-        }                                            \
-    }
-#define KILL(first, second, killer, ...)         \
-    {                                            \
-        {first, second}, FORM_KILL, 0, killer, { \
-            __VA_ARGS__                          \
-        }                                        \
-    }
-#define WORDS(kind, first, second)         \
-    {                                      \
-        {first, second}, kind, 0, NULL, {  \
-            { NULL, BEHIND, NOTE_LINE, 0 } \
-        }                                  \
-    }
-#define WORDS_OF(kind, first, second, name) \
-    {                                       \
-        {first, second}, kind, 0, name, {   \
-            { NULL, BEHIND, NOTE_LINE, 0 }  \
-        }                                   \
-    }
-#define SIGNAL(first, name)                    \
-    {                                          \
-        {first, NULL}, FORM_SIGNAL, 0, name, { \
-            { NULL, BEHIND, NOTE_LINE, 0 }     \
-        }                                      \
-    }
+    {{first, second}, FORM_ERROR, 0, backend, {{first, place, NOTE_ASKED, unit}}}
+#define BARE(words, flags, backend)               WORDS(words, NULL, FORM_ERROR, flags, backend)
+#define KILL(first, second, killer, ...)          {{first, second}, FORM_KILL, 0, killer, {__VA_ARGS__}}
+#define KILLED(words, killer)                     WORDS(words, NULL, FORM_KILL, 0, killer)
+#define SIGNAL(words, name)                       WORDS(words, NULL, FORM_SIGNAL, 0, name)
+#define TRACE(words)                              WORDS(words, NULL, FORM_TRACE, 0, NULL)
+#define INSIDE(words)                             WORDS(words, NULL, FORM_TRACE, FLAG_INSIDE, NULL)
+// clang-format on
 
 const struct log_form log_forms[] = {
     /* Other programs' accounting, and prose: what looks like a form in such a line is none. */
-    WORDS(FORM_OTHER, "potential root causes", NULL), /* Ray lists what may have happened */
-    WORDS(FORM_OTHER, "tensorflow/", NULL),
-    WORDS(FORM_OTHER, "RESOURCE_EXHAUSTED", NULL), /* XLA */
-    WORDS(FORM_OTHER, "ggml_", NULL),              /* llama.cpp */
-    WORDS(FORM_OTHER, "onnxruntime", NULL),
-    WORDS(FORM_OTHER, "RMM failure", NULL),
-    WORDS(FORM_OTHER, "VIS_VRAM", NULL), /* rocm-smi: the part of the memory that the host sees */
+    WORDS("potential root causes", NULL, FORM_OTHER, 0, NULL), /* Ray lists what may have happened */
+    WORDS("tensorflow/", NULL, FORM_OTHER, 0, NULL),
+    WORDS("RESOURCE_EXHAUSTED", NULL, FORM_OTHER, 0, NULL), /* XLA */
+    WORDS("ggml_", NULL, FORM_OTHER, 0, NULL),              /* llama.cpp */
+    WORDS("onnxruntime", NULL, FORM_OTHER, 0, NULL),
+    WORDS("RMM failure", NULL, FORM_OTHER, 0, NULL),
+    WORDS("VIS_VRAM", NULL, FORM_OTHER, 0, NULL), /* rocm-smi: the part of the memory that the host sees */
 
-/* CPython, torchrun and loggers; IPython 7 and 8, notebooks, rich; VS Code; ends and chains of tracebacks */
-#define INSIDE(words)                                   \
-    {                                                   \
-        {words, NULL}, FORM_TRACE, FLAG_INSIDE, NULL, { \
-            { NULL, BEHIND, NOTE_LINE, 0 }              \
-        }                                               \
-    }
-    WORDS(FORM_TRACE, "raceback (most recent call last)", NULL),
-    WORDS(FORM_TRACE, "\", line ", NULL),
-    WORDS(FORM_TRACE, "Exception has occurred: ", NULL),
-    WORDS(FORM_TRACE, "of the above exception", NULL),
-    WORDS(FORM_TRACE, "The above exception was", NULL),
-    WORDS(FORM_TRACE, "EngineCore failed", NULL),
-    WORDS(FORM_TRACE, "EngineCore hit", NULL),
-    WORDS(FORM_TRACE, "ray.exceptions.", NULL),
-    WORDS(FORM_TRACE, "Root Cause", NULL),
-    WORDS(FORM_TRACE, "ChildFailedError", NULL),
-    WORDS(FORM_TRACE, "RemoteTraceback", NULL),
+    /* CPython, torchrun and loggers; IPython 7 and 8, notebooks, rich; VS Code; ends and chains of tracebacks */
+    TRACE("raceback (most recent call last)"),
+    TRACE("\", line "),
+    TRACE("Exception has occurred: "),
+    TRACE("of the above exception"),
+    TRACE("The above exception was"),
+    TRACE("EngineCore failed"),
+    TRACE("EngineCore hit"),
+    TRACE("ray.exceptions."),
+    TRACE("Root Cause"),
+    TRACE("ChildFailedError"),
+    TRACE("RemoteTraceback"),
     INSIDE(".py:"),
     INSIDE(".py in "),
     INSIDE("> in "),
@@ -102,9 +56,8 @@ const struct log_form log_forms[] = {
     INSIDE("Interrupt"),
     INSIDE("Exit:"),
     INSIDE("Warning:"),
-#undef INSIDE
 
-    WORDS(FORM_SETTING, "expandable_segments:True", NULL),
+    WORDS("expandable_segments:True", NULL, FORM_SETTING, 0, NULL),
 
     /* ---- errors with a request ---- */
 
@@ -158,9 +111,9 @@ const struct log_form log_forms[] = {
     BARE("out of device memory on current platform", 0, "XPU"),
     BARE("PT_DEVMEM", 0, "HPU"),
     BARE("Failed to apply for memory.", 0, "NPU"), /* CANN */
-    WORDS_OF(FORM_ERROR, "EL0004", "Failed to allocate memory", "NPU"),
+    WORDS("EL0004", "Failed to allocate memory", FORM_ERROR, 0, "NPU"),
     /* PyTorch asks NVML while it reports the error: MIG, Jetson */
-    WORDS_OF(FORM_ERROR, "NVML_SUCCESS == ", "CUDACachingAllocator.cpp", "CUDA"),
+    WORDS("NVML_SUCCESS == ", "CUDACachingAllocator.cpp", FORM_ERROR, 0, "CUDA"),
     BARE("No available memory for the cache blocks", 0, "vLLM"),
     BARE("that can be stored in KV cache", 0, "vLLM"),
     BARE("Not enough memory. Please try to increase --mem-fraction-static", 0, "SGLang"),
@@ -179,7 +132,7 @@ const struct log_form log_forms[] = {
     /* ---- kills ---- */
 
     KILL("Killed process ", "anon-rss", "the kernel", {"anon-rss", BEHIND, NOTE_HOST_USED, 0}),
-    KILL("oom_reaper: reaped process", NULL, "the kernel", {NULL, BEHIND, NOTE_LINE, 0}),
+    KILLED("oom_reaper: reaped process", "the kernel"),
     /* Ray: its monitor's message, of 2.2 and later */
     KILL("Memory on the node", "exceeds the memory usage threshold", "Ray",
          {") was running was", USED_OF, NOTE_HOST_USED, 0},
@@ -190,7 +143,6 @@ const struct log_form log_forms[] = {
     KILL("node was low on resource: memory", NULL, "the kubelet", {"was using", BEHIND, NOTE_HOST_USED, 0}),
     KILL("Killed /", " due to memory ", "systemd-oomd", {"memory used (", BEHIND, NOTE_HOST_USED, 1},
          {"/ total (", BEHIND, NOTE_DEVICE_TOTAL, 1}),
-#define KILLED(words, killer) KILL(words, NULL, killer, {NULL, BEHIND, NOTE_LINE, 0})
     KILLED("xceeded step memory limit", "Slurm"),
     KILLED("xceeded job memory limit", "Slurm"),
     KILLED("oom-kill event", "Slurm"),
@@ -209,7 +161,6 @@ const struct log_form log_forms[] = {
     KILLED("killed due to memory pressure (OOM)", "Ray"),
     KILLED("by the OOM killer", "the kernel"),
     KILLED("with result 'oom-kill'", "systemd"),
-#undef KILLED
     /* shells, torchrun, DeepSpeed's launcher, DataLoader, containers; drivers of XPUs */
     SIGNAL(" Killed ", "shell"),
     SIGNAL("killed  ", "shell"),
@@ -233,21 +184,31 @@ const struct log_form log_forms[] = {
 
     /* ---- tables ---- */
 
-    WORDS(FORM_SUMMARY, "memory summary, device ID", NULL),
-    WORDS(FORM_SUMMARY, "| Allocated memory ", NULL),
-    WORDS(FORM_SUMMARY, "CUDA OOMs", "cudaMalloc retries"),
-    WORDS(FORM_SUMMARY, "reserved memory   ", NULL), /* "GPU reserved memory" */
-    /* nvidia-smi; npu-smi 22 to 25; xpu-smi 1.2 and 2.0; rocm-smi */
-    WORDS(FORM_TOOL, "MiB / ", NULL),
-    WORDS(FORM_TOOL, "MIG devices:", NULL),
-    WORDS(FORM_TOOL, "Processes:", NULL),
-    WORDS(FORM_TOOL, "| 0000:", NULL),
-    WORDS(FORM_TOOL, "| Chip  Phy-ID ", NULL),
-    WORDS(FORM_TOOL, "| Device ID ", NULL),
-    WORDS(FORM_TOOL, "FB Memory Usage", NULL),
-    WORDS(FORM_CSV, "memory.used [", NULL), /* also with nounits */
+    /* torch.cuda.memory_summary() */
+    WORDS("memory summary, device ID", NULL, FORM_DEVICE, 0, NULL),
+    FLAGGED(FLAG_JOINED | FLAG_CARRIED, "CUDA OOMs", "cudaMalloc retries",
+            {"CUDA OOMs", COUNTED, NOTE_OOM_COUNT, 0}, {"cudaMalloc retries", COUNTED, NOTE_RETRIES, 0}),
+    FLAGGED(FLAG_JOINED | FLAG_CARRIED, "| Allocated memory ", NULL,
+            {"| Allocated memory", CELL, NOTE_ALLOCATED, 0},
+            {"| Allocated memory", NEXT_CELL, NOTE_MAX_ALLOCATED, 0}),
+    FLAGGED(FLAG_JOINED | FLAG_CARRIED, "reserved memory   ", NULL,
+            {"reserved memory", CELL, NOTE_RESERVED, 0},
+            {"reserved memory", NEXT_CELL, NOTE_MAX_RESERVED, 0}),
+    /* nvidia-smi, also with parts of GPUs (MIG), whose rows have no power; hl-smi; xpu-smi 2.0 */
+    FLAGGED(FLAG_BEFORE, "MiB / ", "W / ", {"/ ", USED_OF_LAST, NOTE_DEVICE_USED, 0},
+            {"/ ", TOTAL_OF_LAST, NOTE_DEVICE_TOTAL, 0}),
+    FLAGGED(FLAG_BEFORE, "MiB / ", "N/A / ", {"/ ", USED_OF_LAST, NOTE_DEVICE_USED, 0},
+            {"/ ", TOTAL_OF_LAST, NOTE_DEVICE_TOTAL, 0}),
+    /* npu-smi 22 to 25 */
+    FLAGGED(FLAG_BEFORE, "| 0000:", NULL, {"/ ", USED_OF_LAST, NOTE_DEVICE_USED, MIB},
+            {"/ ", TOTAL_OF_LAST, NOTE_DEVICE_TOTAL, MIB}),
+    /* xpu-smi stats 1.2 */
+    WORDS("| Device ID ", NULL, FORM_DEVICE, 0, NULL),
+    FLAGGED(FLAG_CARRIED, "GPU Memory Used (MiB)", NULL,
+            {"GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB}),
+    WORDS("memory.used [", NULL, FORM_CSV, 0, NULL), /* also with nounits */
 
-    WORDS(FORM_STAGE, "_mem_gpu", NULL), /* transformers: trainer_utils.py, TrainerMemoryTracker */
+    WORDS("_mem_gpu", NULL, FORM_STAGE, 0, NULL), /* transformers: trainer_utils.py, TrainerMemoryTracker */
 
     /* ---- training ---- */
 
@@ -256,7 +217,7 @@ const struct log_form log_forms[] = {
             {"Max_MA ", WHOLE, NOTE_MAX_ALLOCATED, 0}, {"CA ", WHOLE, NOTE_RESERVED, 0},
             {"Max_CA ", WHOLE, NOTE_MAX_RESERVED, 0}, {"NV ", WHOLE, NOTE_DEVICE_USED, 0}),
     /* the label of DeepSpeed's line, which its logger marks alike */
-    WORDS(FORM_LEVEL, "see_memory_usage]", NULL),
+    WORDS("see_memory_usage]", NULL, FORM_LEVEL, 0, NULL),
     /* Megatron-LM: training/utils.py, report_memory; before 2020 "cached" */
     FLAGGED(FLAG_LABEL, "memory (MB)", "allocated: ", {"| allocated:", BEHIND, NOTE_ALLOCATED, MIB},
             {"| max allocated:", BEHIND, NOTE_MAX_ALLOCATED, MIB},
@@ -405,10 +366,9 @@ const struct log_form log_forms[] = {
 
     /* ---- tools ---- */
 
-    /* rocm-smi --showmeminfo vram; xpu-smi stats 1.2 */
+    /* rocm-smi --showmeminfo vram */
     ONE("VRAM Total Used Memory (B)", CELL, NOTE_DEVICE_USED, 1),
     ONE("VRAM Total Memory (B)", CELL, NOTE_DEVICE_TOTAL, 1),
-    ONE("GPU Memory Used (MiB)", CELL, NOTE_DEVICE_USED, MIB),
     /* `strata run` */
     FORM(" strata-device gpu=", " total=", {" used=", BEHIND, NOTE_DEVICE_USED, 1},
          {" total=", BEHIND, NOTE_DEVICE_TOTAL, 1}, {" reserved=", BEHIND, NOTE_RESERVED, 1}),

@@ -291,12 +291,13 @@ static uint32_t group_skip(struct text text, uint32_t at) {
     return end < text.nbytes && end - at < PREFIX_NBYTES ? end + 1 : at;
 }
 
-static bool is_level(struct text text, uint32_t at, uint32_t end) {
-    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "root"};
+/* The bytes of a level's name; 0: there is none. */
+static uint32_t level_length(struct text text, uint32_t at) {
+    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL", "root"};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (strlen(levels[i]) == end - at && memcmp(levels[i], text.at + at, end - at) == 0)
-            return true;
-    return false;
+        if (text_has_at(text, at, levels[i]))
+            return (uint32_t)strlen(levels[i]);
+    return 0;
 }
 
 /* The place after a word of a logger (a time, a level, "mp:"); `at` if there is none. */
@@ -307,8 +308,8 @@ static uint32_t logger_word_skip(struct text text, uint32_t at) {
         others += is_letter(text.at[end]);
         end++;
     }
-    if (end == at || is_level(text, at, end) || (others == 0 && digits >= 4) || (digits + others == 0) ||
-        (end - at == 3 && memcmp(text.at + at, "mp:", 3) == 0))
+    if (end == at || level_length(text, at) == end - at || (others == 0 && digits >= 4) ||
+        (digits + others == 0) || (end - at == 3 && memcmp(text.at + at, "mp:", 3) == 0))
         return end;
     return at;
 }
@@ -329,40 +330,63 @@ struct text log_message(struct text text) {
 
 /* ---- wrappers ---- */
 
-/* The place after "host python[1995]: " of syslog and "(Worker pid=12) " of Ray; `at` if there is none. */
-static uint32_t process_skip(struct text text, uint32_t at) {
-    uint64_t pid;
-    uint32_t end = at + PREFIX_NBYTES < text.nbytes ? at + PREFIX_NBYTES : text.nbytes;
-    uint32_t ray = at_or_blank(text, at) == '(' ? log_find(text, at, " pid=") : LOG_NONE;
-    uint32_t next = ray < end ? log_count(text, ray + 5, &pid) : LOG_NONE;
-    next = next != LOG_NONE && at_or_blank(text, next) == ',' ? log_find(text, next, ")") : next;
-    if (next != LOG_NONE && at_or_blank(text, next) == ')' && at_or_blank(text, next + 1) == ' ')
-        return next + 2;
-    for (uint32_t i = at; i < end && strchr("{|\"=", text.at[i]) == NULL; i++) {
-        bool opens = text.at[i] == '[' && i > at && is_letter(text.at[i - 1]);
-        next = opens ? log_count(text, i + 1, &pid) : LOG_NONE;
-        if (next != LOG_NONE && log_find(text, next, "]: ") == next)
-            return next + 3;
+/*
+ * What programs put before a line that they keep or hand on. # is digits, % a word, & a letter, ~ blanks or none,
+ * @ text without blanks, $ text up to a parenthesis, * text that is no JSON and no table, ^ a level; the rest stands
+ * for itself.
+ */
+static const char *const prefixes[] = {
+    "\xef\xbb\xbf",       /* the mark of UTF-8 */
+    "> ",                 /* a quote */
+    "`",                  /* Markdown */
+    "[rank#]: ",          /* torchrun */
+    "^:%:",               /* logging.basicConfig */
+    "#-#-# @ - ^ - ",     /* logging */
+    "#-#-# @ - % - ^ - ", /* logging with the logger's name */
+    "#-#-# @ | ^~| @ - ", /* loguru */
+    "^~| #-#-# @ | @ - ", /* loguru in autotrain */
+    "[#:#:#] ^~",         /* rich's handler */
+    "@ stderr F ",        /* containerd */
+    "@ stdout F ",
+    "%-#~| ",    /* docker compose */
+    "($pid=#) ", /* Ray */
+    "($pid=#, $) ",
+    "*&[#]: ", /* syslog */
+};
+
+static bool class_has(char class, uint8_t byte) {
+    switch (class) {
+    case '#': return is_digit(byte);
+    case '%': return is_in_word(byte) || byte == '.' || byte == '-';
+    case '~': return byte == ' ';
+    case '@': return byte != ' ';
+    case '$': return byte != ')';
+    default: return strchr("{|\"=)", byte) == NULL;
     }
-    return at;
 }
 
-/* The place after "2024-05-01T10:00:00.1Z stderr F " of a container's runtime and "worker-1  | " of compose; `at`
- * if there is none. */
-static uint32_t container_skip(struct text text, uint32_t at) {
-    static const char *const streams[] = {" stderr F ", " stdout F "};
-    struct text head = {text.at, text.nbytes < 64 ? text.nbytes : 64};
-    uint32_t end = at, found;
-    for (unsigned i = 0; i < 2; i++)
-        if ((found = log_find(head, at, streams[i])) != LOG_NONE)
-            return found + 10;
-    while (end < head.nbytes && strchr(" |", head.at[end]) == NULL)
-        end++;
-    bool numbered = end > at + 2 && is_digit(head.at[end - 1]) && log_find(head, at, "-") < end;
-    uint32_t bar = end + 1;
-    while (at_or_blank(head, bar) == ' ' && bar < head.nbytes)
-        bar++;
-    return numbered && log_find(head, bar, "| ") == bar && is_letter(at_or_blank(head, at)) ? bar + 2 : at;
+/* The place after a prefix that begins at `at`; LOG_NONE: it does not. Each class takes as little as it can. */
+static uint32_t prefix_end(struct text text, uint32_t at, const char *prefix) {
+    for (; *prefix != '\0'; prefix++) {
+        if (strchr("#%~@$*", *prefix) != NULL) {
+            uint32_t least = *prefix != '~' && *prefix != '*', next;
+            for (uint32_t n = 0; at + n < text.nbytes && n < PREFIX_NBYTES; n++) {
+                if (n >= least && (next = prefix_end(text, at + n, prefix + 1)) != LOG_NONE)
+                    return next;
+                if (!class_has(*prefix, text.at[at + n]))
+                    break;
+            }
+            return LOG_NONE;
+        }
+        uint32_t length = *prefix == '^' ? level_length(text, at) : 1;
+        bool same = *prefix == '^'   ? length != 0
+                    : *prefix == '&' ? is_letter(at_or_blank(text, at))
+                                     : at < text.nbytes && text.at[at] == (uint8_t)*prefix;
+        if (!same)
+            return LOG_NONE;
+        at += length;
+    }
+    return at;
 }
 
 /* The place after the quote of the text in a line of JSON: {"level":"info","message":"...; `at` if there is none. */
@@ -378,82 +402,18 @@ static uint32_t json_skip(struct text text, uint32_t at) {
     return at;
 }
 
-/* The place after the level and the names that Python's loggers put first: "INFO:root:", "2024-05-01 10:00:00,123 -
- * root - INFO - ", loguru's "2024-05-01 10:00:00.123 | INFO     | main:run:42 - ", rich's "[10:00:00] INFO     ";
- * `at` if there is none. */
-static uint32_t logger_skip(struct text text, uint32_t at) {
-    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL"};
-    struct text head = {text.at, at + PREFIX_NBYTES < text.nbytes ? at + PREFIX_NBYTES : text.nbytes};
-    uint32_t level = LOG_NONE, end = LOG_NONE, next;
-    int64_t us;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels && level == LOG_NONE; i++) {
-        level = log_find(head, at, levels[i]);
-        end = level != LOG_NONE ? level + (uint32_t)strlen(levels[i]) : LOG_NONE;
-    }
-    if (level == LOG_NONE)
-        return at;
-    if (level == at && at_or_blank(text, end) == ':') {
-        for (next = end + 1; is_in_word(at_or_blank(text, next)) || at_or_blank(text, next) == '.'; next++)
-            ;
-        return next > end + 1 && at_or_blank(text, next) == ':' ? next + 1 : at;
-    }
-    if (at_or_blank(text, at) == '[' && level == at + 11 && at_or_blank(text, at + 3) == ':')
-        return level + 9 < text.nbytes ? level + 9 : at; /* the level's column */
-    bool bars = log_find(head, end, " ") == end && text_ends((struct text){text.at, level}, " | ");
-    if (!log_time((struct text){text.at + at, level - at}, &us) || !is_digit(at_or_blank(text, at)))
-        return at;
-    next = log_find(
-        (struct text){text.at, end + PREFIX_NBYTES < text.nbytes ? end + PREFIX_NBYTES : text.nbytes}, end,
-        " - ");
-    return next != LOG_NONE && (bars || next == end) ? next + 3 : at;
-}
-
-static uint32_t wrapper_skip(struct text text, uint32_t at) {
-    static const char *const words[] = {"\xef\xbb\xbf", "> ", "`"};
-    struct text head = {text.at, at + 16 < text.nbytes ? at + 16 : text.nbytes};
-    uint32_t rank = log_find(head, at, "[rank") == at ? log_find(head, at, "]: ") : LOG_NONE;
-    if (rank != LOG_NONE)
-        return rank + 3;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (log_find(head, at, words[i]) == at)
-            return at + (uint32_t)strlen(words[i]);
-    uint32_t next = json_skip(text, at);
-    next = next != at ? next : logger_skip(text, at);
-    next = next != at ? next : container_skip(text, at);
-    return next != at ? next : process_skip(text, at);
-}
-
-/* The beginning of a table's line after a logger's prefix: the last bar near the line's begin that follows
- * a dash, a colon, a bracket or a level. 0: the line does not end with a bar, or begins with one. */
-static uint32_t table_begin(struct text text) {
-    static const char box[] = "\xe2\x94\x82";
-    static const char *const ends[] = {" -", ":", "]", "INFO", "DEBUG", "WARNING", "ERROR"};
-    uint32_t begin = 0, most = text.nbytes < 2 * PREFIX_NBYTES ? text.nbytes : 2 * PREFIX_NBYTES;
-    if (!text_ends(text, "|") && !text_ends(text, "+") && log_find(text, 0, box) == LOG_NONE)
-        return 0;
-    for (uint32_t i = 0; i < most && i + 1 < text.nbytes; i++) {
-        struct text head = {text.at, i};
-        if (text.at[i] != '|' && text.at[i] != '+' && log_find((struct text){text.at, most}, i, box) != i)
-            continue;
-        while (text_ends(head, " "))
-            head.nbytes--;
-        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
-            begin = text_ends(head, ends[k]) ? i : begin;
-        if (head.nbytes == 0)
-            return 0;
-    }
-    return begin;
-}
-
 struct text log_unwrapped(struct text text) {
-    uint32_t at = 0, next = wrapper_skip(text, 0);
-    for (; next != at && next < text.nbytes; next = wrapper_skip(text, at))
-        at = next;
-    text = (struct text){text.at + at, text.nbytes - at};
+    uint32_t at = 0, next;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes;) {
+        next = prefix_end(text, at, prefixes[i]);
+        next = next == LOG_NONE && i == 0 ? json_skip(text, at) : next;
+        i = next != LOG_NONE && next != at && next < text.nbytes ? 0 : i + 1;
+        at = i == 0 ? next : at;
+    }
+    text = text_from(text, at);
     while (text_ends(text, "`") || text_ends(text, "<br/>") || text_ends(text, "\\"))
         text.nbytes -= text_ends(text, "<br/>") ? 5 : 1;
     while (text_ends(text, " ") || text_ends(text, "\t"))
         text.nbytes--;
-    at = table_begin(text);
-    return (struct text){text.at + at, text.nbytes - at};
+    return text;
 }

@@ -8,28 +8,40 @@ static struct text between(struct text line, uint32_t from, uint32_t end) {
     return (struct text){line.at + from, end > from ? end - from : 0};
 }
 
-/* Makes room for one more frame: drops the outermost one that is not the user's own. */
-static void frame_drop(struct log_traceback *traceback) {
-    uint32_t at = 0;
-    while (at < TRACEBACK_FRAMES && traceback->own[at])
-        at++;
-    at = at < TRACEBACK_FRAMES ? at : 0;
-    uint32_t n = --traceback->count - at;
-    memmove(traceback->frame + at, traceback->frame + at + 1, n * sizeof *traceback->frame);
-    memmove(traceback->own + at, traceback->own + at + 1, n * sizeof *traceback->own);
+/* Are these two lines of one function? Then they belong to two tracebacks, unless the function calls itself. */
+static bool lines_part(const struct frame_table *frames, uint32_t a, uint32_t b) {
+    const struct frame *one = &frames->frame[a], *other = &frames->frame[b];
+    return one->file == other->file && one->name == other->name && one->line != other->line;
+}
+
+/* Does an open traceback of another process have the frame already? Of several, own lines count, each once. */
+static bool frame_is_known(struct log_traceback *traceback, const struct frame_table *frames, uint32_t id) {
+    for (uint32_t i = 0; i < traceback->count; i++) {
+        traceback->parted |= lines_part(frames, traceback->frame[i], id);
+        if (traceback->frame[i] != id)
+            continue;
+        traceback->n_begun += i == 0;
+        return true;
+    }
+    return false;
 }
 
 static bool frame_add(struct log_traceback *traceback, struct interner *interner, struct text file,
                       struct text name, uint64_t number) {
     struct frame frame = {.line = number < UINT32_MAX ? (uint32_t)number : 0};
     uint32_t id;
+    bool own = file_is_own(file), full = traceback->count == TRACEBACK_FRAMES;
     if (!intern_string(interner, file.at, file.nbytes, &frame.file) ||
         !intern_string(interner, name.at, name.nbytes, &frame.name) || !intern_frame(interner, frame, &id))
         return false;
-    if (traceback->count == TRACEBACK_FRAMES)
-        frame_drop(traceback);
     traceback->windows |= file.nbytes > 2 && file.at[1] == ':' && file.at[2] == '\\';
-    traceback->own[traceback->count] = file_is_own(file);
+    if (traceback->n_open > 1 && (!own || frame_is_known(traceback, &interner->trace->frames, id)))
+        return true;
+    if (full && traceback->own[traceback->count - 1] && !own)
+        return true; /* the innermost own line matters, and what it calls does not */
+    traceback->count -= full;
+    traceback->n_begun += traceback->count == 0;
+    traceback->own[traceback->count] = own;
     traceback->frame[traceback->count++] = id;
     return true;
 }
@@ -153,13 +165,23 @@ static void traceback_drop(struct log_traceback *traceback) {
                                         .n_shared = traceback->n_shared};
 }
 
-/* Begins a traceback. If the error of the last one has not come yet, two processes print at once. */
+/* Begins a traceback. If the error of the last one has not come yet, two processes print at once: their own lines are
+ * one list. */
 static void traceback_begin(struct log_traceback *traceback, uint32_t number) {
-    bool open = traceback->n_open != 0 && number - traceback->last_line < 6;
-    uint32_t n_open = open ? traceback->n_open + 1 : 1;
-    if (!open)
+    uint32_t n = 0, n_open = traceback->n_open;
+    if (n_open == 0 || number - traceback->last_line >= 6) {
         traceback_drop(traceback);
-    traceback->n_open = n_open;
+        traceback->n_open = 1;
+        return;
+    }
+    for (uint32_t i = 0; i < traceback->count && n_open == 1; i++)
+        if (traceback->own[i]) {
+            traceback->frame[n] = traceback->frame[i];
+            traceback->own[n++] = true;
+        }
+    traceback->count = n_open == 1 ? n : traceback->count;
+    traceback->n_begun = n_open == 1 ? n != 0 : traceback->n_begun;
+    traceback->n_open++;
 }
 
 /* Reads the frame that a line is, in whichever shape. False: it is none. */
@@ -211,36 +233,6 @@ bool log_traceback_line(struct log_traceback *traceback, struct interner *intern
     return true;
 }
 
-/* Are these two lines of one function? Then they belong to two tracebacks, unless the function calls itself. */
-static bool lines_part(const struct frame_table *frames, uint32_t a, uint32_t b) {
-    const struct frame *one = &frames->frame[a], *other = &frames->frame[b];
-    return one->file == other->file && one->name == other->name && one->line != other->line;
-}
-
-/* Keeps each own line once, in order of appearance. False: the order cannot come from several equal tracebacks,
- * each shorter than the one before: every line must appear as often as the line before it, or less. */
-static bool own_lines_join(struct log_traceback *traceback, const struct frame_table *frames) {
-    uint32_t n = 0, times[TRACEBACK_FRAMES];
-    for (uint32_t i = 0; i < traceback->count; i++) {
-        uint32_t k = 0;
-        if (!traceback->own[i])
-            continue;
-        while (k < n && traceback->frame[k] != traceback->frame[i])
-            k++;
-        if (k == n) {
-            times[n] = 0;
-            traceback->frame[n] = traceback->frame[i];
-            traceback->own[n++] = true;
-        }
-        times[k]++;
-    }
-    traceback->count = n;
-    for (uint32_t k = 1; k < n; k++)
-        if (times[k] > times[k - 1] || lines_part(frames, traceback->frame[k], traceback->frame[k - 1]))
-            return false;
-    return n != 0 && times[0] == traceback->n_open;
-}
-
 /* The number of lines down to the innermost own one; all if there is none. */
 static uint32_t own_depth(const struct log_traceback *traceback) {
     uint32_t depth = traceback->count;
@@ -262,28 +254,29 @@ static void frames_turn(struct log_traceback *traceback) {
 }
 
 bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack) {
-    frames_turn(traceback);
-    uint32_t innermost_first[TRACEBACK_FRAMES], n, n_open = traceback->n_open, shared = traceback->shared,
-                                                   n_shared = traceback->n_shared;
-    bool known = n_open <= 1 || own_lines_join(traceback, &interner->trace->frames);
-    n = known ? own_depth(traceback) : 0;
-    for (uint32_t i = 0; i < n; i++)
-        innermost_first[i] = traceback->frame[n - 1 - i];
-    bool own = n_shared != 0 ? traceback->ends_own : n != 0 && traceback->own[n - 1];
+    struct log_traceback old = *traceback;
+    uint32_t innermost_first[TRACEBACK_FRAMES];
     /* below the head "Exception has occurred" comes the error, then the frames */
-    *traceback =
-        (struct log_traceback){.ends_own = own,
-                               .innermost_first = traceback->innermost_first && traceback->count == 0,
-                               .first_line = traceback->first_line};
-    *stack = 0;
-    if (n_shared != 0) {
-        traceback->n_shared = n_shared - 1;
-        traceback->shared = *stack = shared;
+    *traceback = (struct log_traceback){.innermost_first = old.innermost_first && old.count == 0,
+                                        .first_line = old.first_line,
+                                        .ends_own = old.ends_own};
+    *stack = old.shared;
+    if (old.n_shared != 0) {
+        traceback->n_shared = old.n_shared - 1;
+        traceback->shared = old.shared;
         return true;
     }
+    frames_turn(&old);
+    /* of several, the list is known if each began with its first line, and none went another way */
+    bool known = old.n_open <= 1 || (old.n_begun == old.n_open && !old.parted);
+    uint32_t n = known ? own_depth(&old) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        innermost_first[i] = old.frame[n - 1 - i];
+    traceback->ends_own = n != 0 && old.own[n - 1];
+    *stack = 0;
     if (n != 0 && !intern_stack(interner, innermost_first, n, stack))
         return false;
-    traceback->n_shared = n_open > 1 ? n_open - 1 : 0;
+    traceback->n_shared = old.n_open > 1 ? old.n_open - 1 : 0;
     traceback->shared = *stack;
     return true;
 }

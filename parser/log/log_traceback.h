@@ -27,6 +27,8 @@ struct log_traceback {
     uint32_t first_line, last_line; /* of its frames, in the file */
     bool innermost_first;           /* VS Code prints it so, below the error */
     uint32_t n_open;                /* open tracebacks; several: processes print at once */
+    uint32_t n_begun;               /* of several, those whose first own line came */
+    bool parted;                    /* two of them are at different lines of one function */
     uint32_t shared;                /* the stack of the tracebacks that are still open */
     uint32_t n_shared;              /* their number */
     bool windows;                   /* a frame's path is one of Windows */
