@@ -229,6 +229,12 @@ int64_t json_file_number(const cJSON *object, const char *name, int64_t missing)
     return number ? (int64_t)item->valuedouble : missing;
 }
 
+int64_t json_file_bounded(const cJSON *item, int64_t least, int64_t most) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble > (double)least))
+        return least;
+    return item->valuedouble >= (double)most ? most : (int64_t)item->valuedouble;
+}
+
 const char *json_file_text(const cJSON *object, const char *name, const char *missing) {
     const char *text = cJSON_GetStringValue(json_member(object, name));
     return text != NULL ? text : missing;

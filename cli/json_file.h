@@ -24,4 +24,7 @@ static inline cJSON *json_member(const cJSON *object, const char *name) {
 
 /* The member `name` as a number or text; `missing` if there is none of that kind, or the number is beyond 2^62. */
 int64_t json_file_number(const cJSON *object, const char *name, int64_t missing);
+
+/* An item as a whole number within bounds: clamped to them; `least` if it is no number. */
+int64_t json_file_bounded(const cJSON *item, int64_t least, int64_t most);
 const char *json_file_text(const cJSON *object, const char *name, const char *missing);

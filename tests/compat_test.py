@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pages of older versions stay readable, and their sidecars are replaced only with -f.
+"""Pages of older versions stay readable, and their sidecars are not read, but replaced only with -f.
 
 tests/compat/VERSION/ holds the files that this version made from samples/oom.pickle (a copy named rank0.pickle).
 Environment: STRATA, path of the program (default: build/release/strata).

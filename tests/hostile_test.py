@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import pickle
+import random
 import re
 import resource
 import shutil
@@ -349,11 +350,109 @@ class Sidecars(Case):
         for rank in (1, 2, 3):
             self.assertIn(f"rank{rank}.strata.json exists already and is not Strata's".encode(), told)
 
+    # What a number may be: too large for 64 bits, negative, broken, or no number; "gone" leaves the member out.
+    WRONG = ("1e102", "-1", "1e300", "-1e300", "18446744073709551616", "9223372036854775807", "-9223372036854775808", "1.5",
+             "-0.0", "null", '"9"', "[]", "{}", "true", "[[[]]]", "0", "4294967296", "gone")
+
+    def leaves(self, value, lists, path=()):
+        """The paths of all members and elements that are no objects or lists, and of all lists if wanted."""
+        if isinstance(value, (dict, list)):
+            if isinstance(value, list) and lists:
+                yield path
+            for key, own in value.items() if isinstance(value, dict) else enumerate(value):
+                yield from self.leaves(own, lists, (*path, key))
+        else:
+            yield path
+
+    def put_wrong(self, rank, changes):
+        """Writes a sidecar in which paths have other values; these are JSON, not Python's."""
+        marks = {}
+
+        def change(sidecar):
+            for number, (path, text) in enumerate(changes):
+                owner = sidecar
+                try:
+                    for key in path[:-1]:
+                        owner = owner[key]
+                    if text == "gone":
+                        del owner[path[-1]]
+                    else:
+                        owner[path[-1]] = f"@{number}@"
+                        marks[f'"@{number}@"'] = text
+                except (KeyError, IndexError, TypeError):
+                    continue  # an earlier change took the place away
+
+        self.put(rank, change)
+        path = self.folder / "out" / f"rank{rank}.strata.json"
+        text = path.read_text()
+        for mark, value in marks.items():
+            text = text.replace(mark, value)
+        path.write_text(text)
+
+    def judge(self):
+        """Makes the index of what is there: no sidecar may break it, and its figures are ones that readers of JSON take."""
+        inputs = sorted(path.name for path in self.folder.glob("rank*.pickle"))
+        done = self.strata("batch", *inputs, "-o", "out", "--pages", "none", "--resume")
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        summary = json.loads((self.folder / "out" / "summary.json").read_text())
+        self.assertGreater(len(summary["rows"]), 1)
+        for row in summary["rows"]:
+            for name in ("peak_bytes", "end_bytes", "events", "input_bytes", "reserved_peak_bytes", "steps", "oom"):
+                self.assertTrue(0 <= row[name] <= 1 << 60, (row["input"], name, row[name]))
+            self.assertLess(abs(row["growth_bytes"]), 1 << 62)
+        for column in summary["columns"]:
+            self.assertTrue(abs(column["median"]) < 1 << 62 and 0 <= column["mad"] < 1 << 62, column)
+        page = (self.folder / "out" / "index.html").read_text()
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
+        for row in data["rows"]:
+            for step in row["steps_at"]:
+                self.assertTrue(all(0 <= share <= 65535 for share in step[2:]), step)
+        return summary
+
+    def test_numbers_of_every_member(self):
+        """Each kind of wrong number in all members at once, but for those that tell whose sidecar it is."""
+        kept = ("schema", "kind", "input", "rank", "step", "size", "mtime_ns", "flags", "version", "device")
+        paths = [path for path in self.leaves(self.sidecar, False) if path[-1] not in kept]
+        self.assertGreater(len(paths), 100)
+        for rank, text in enumerate(self.WRONG, start=1):
+            self.put_wrong(rank, [(path, text) for path in reversed(paths)])
+        self.assertEqual(len(self.judge()["rows"]), 1 + len(self.WRONG))
+
+    def test_random_numbers(self):
+        dice = random.Random(47)
+        paths = list(self.leaves(self.sidecar, True))
+        for rank in range(1, 60):
+            self.put_wrong(rank, [(dice.choice(paths), dice.choice(self.WRONG)) for _ in range(dice.randint(1, 40))])
+        self.judge()
+
+    def test_figures_at_their_bounds(self):
+        """Steps, tables and growth as large as they may be: the sums and differences of a few stay within 64 bits."""
+        most = 1 << 62
+        for rank in range(1, 9):
+            def change(sidecar, rank=rank):
+                device = sidecar["batch"]["devices"][0]
+                sign = most if rank % 2 else 0
+                device["steps"] = [[i, 1, sign, most - sign, sign if i % 2 else 0, most, sign, 0, i, i + 1, i] for i in range(300)]
+                device["calls"] = [[i, f"a.py:{i} f"] for i in range(600)]
+                device["tables"] = [[i, at, most, *(sign + k if k % 2 else k // 2 for k in range(60))]
+                                    for i in range(100) for at in range(6)]
+                sidecar["devices"][0].update(peak_bytes=most - rank, end_bytes=sign, events=most)
+            self.put(rank, change)
+        self.judge()
+
+    def test_older_sidecars_are_not_read(self):
+        for rank, schema in enumerate((1, 2, 4, "3", None), start=1):
+            self.put(rank, lambda sidecar, schema=schema: sidecar.update(schema=schema))
+        summary, told = self.index(4)
+        self.assertEqual([row["rank"] for row in summary["rows"]], [0])
+        self.assertEqual(told.count(b"is not Strata's"), 5)
+
     def test_millions_of_sites(self):
         """11 MB once took 47 seconds, because the time was quadratic in the sites."""
         for rank in range(1, 41):
             def change(sidecar, rank=rank):
-                sidecar["batch"]["devices"][0]["sites"] = [[i + 1, 1, f"rank{rank}.py:{i} f"] for i in range(9000)]
+                sidecar["batch"]["devices"][0]["calls"] = [[i + 1, f"rank{rank}.py:{i} f"] for i in range(9000)]
+                sidecar["batch"]["devices"][0]["tables"] = [[-1, at, 1 << 30, *range(18000)] for at in (0, 4)]
                 sidecar["devices"][0]["peak_bytes"] = (1 << 40) if rank % 3 == 0 else rank
             self.put(rank, change)
         summary, _ = self.index()

@@ -1,6 +1,6 @@
 #include "cli/batch/batch_profile.h"
 
-#include "cli/json_file.h"
+#include "cli/batch/batch_sidecar.h"
 #include "layout/site.h"
 
 enum { SITE_CAPACITY = 400 };
@@ -71,20 +71,6 @@ bool profile_add(struct json_writer *json, const struct timeline *timeline, stru
     return true;
 }
 
-/* Reads a whole number, clamped to the bounds; `least` if the item is not a number. */
-static int64_t bounded(const cJSON *item, int64_t least, int64_t most) {
-    if (item == NULL || !cJSON_IsNumber(item) || !(item->valuedouble > (double)least))
-        return least;
-    return item->valuedouble >= (double)most ? most : (int64_t)item->valuedouble;
-}
-
-enum { BYTES_BITS = 62 };
-static const int64_t bytes_most = (int64_t)1 << BYTES_BITS;
-
-static uint64_t bytes_of(const cJSON *item) {
-    return (uint64_t)bounded(item, 0, bytes_most);
-}
-
 static uint32_t count_of(const cJSON *array, uint32_t most) {
     uint32_t count = cJSON_IsArray(array) ? (uint32_t)cJSON_GetArraySize(array) : 0;
     return count < most ? count : most;
@@ -93,9 +79,9 @@ static uint32_t count_of(const cJSON *array, uint32_t most) {
 static void read_step(struct rank_step *step, const cJSON *item) {
     const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
     uint64_t figures[11] = {0};
-    int64_t number = bounded(at, -1, INT32_MAX);
+    int64_t number = json_file_bounded(at, -1, INT32_MAX);
     for (uint32_t i = 0; at != NULL && i < 11; i++, at = at->next)
-        figures[i] = bytes_of(at);
+        figures[i] = sidecar_bytes(at);
     *step = (struct rank_step){
         .number = number,
         .complete = figures[1] != 0,
@@ -132,7 +118,7 @@ static void read_calls(struct index_row *row, const cJSON *calls, struct batch *
     cJSON_ArrayForEach(item, calls) {
         const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
         struct rank_call call = {.name = profile->n_calls};
-        call.site = (uint32_t)bounded(at, 0, UINT32_MAX);
+        call.site = (uint32_t)json_file_bounded(at, 0, UINT32_MAX);
         bool rises = profile->n_calls == 0 || call.site > profile->call[profile->n_calls - 1].site;
         if (!rises || profile->n_calls == most)
             break; /* ends here: tables name calls by their place in this list */
@@ -147,15 +133,15 @@ static void read_table(struct rank_profile *profile, const cJSON *item, struct b
     const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
     if (at == NULL || at->next == NULL || at->next->next == NULL)
         return;
-    table.step = bounded(at, RANK_NO_STEP, INT32_MAX);
-    table.at = (enum rank_moment)bounded(at->next, RANK_AT_END, RANK_AT_OOM);
-    table.total_bytes = bytes_of(at->next->next);
+    table.step = json_file_bounded(at, RANK_NO_STEP, INT32_MAX);
+    table.at = (enum rank_moment)json_file_bounded(at->next, RANK_AT_END, RANK_AT_OOM);
+    table.total_bytes = sidecar_bytes(at->next->next);
     table.entry = batch_alloc(batch, RANK_ENTRIES_MOST, sizeof *table.entry);
     for (at = at->next->next->next; at != NULL && at->next != NULL && table.count < RANK_ENTRIES_MOST;
          at = at->next->next) {
-        int64_t call = bounded(at, -1, UINT32_MAX);
+        int64_t call = json_file_bounded(at, -1, UINT32_MAX);
         if (call >= 0 && call < profile->n_calls)
-            table.entry[table.count++] = (struct rank_entry){(uint32_t)call, bytes_of(at->next)};
+            table.entry[table.count++] = (struct rank_entry){(uint32_t)call, sidecar_bytes(at->next)};
     }
     profile->table[profile->n_tables++] = table;
 }
@@ -172,9 +158,9 @@ static void read_tables(struct rank_profile *profile, const cJSON *tables, struc
 
 void profile_read(struct index_row *row, const cJSON *device, struct batch *batch) {
     row->profile = (struct rank_profile){
-        .oom_step = bounded(json_member(device, "oom_step"), RANK_NO_STEP, INT32_MAX),
-        .oom_phase = (int32_t)bounded(json_member(device, "oom_phase"), -1, RANK_AT_OPTIMIZER),
-        .signature = bytes_of(json_member(device, "signature")),
+        .oom_step = json_file_bounded(json_member(device, "oom_step"), RANK_NO_STEP, INT32_MAX),
+        .oom_phase = (int32_t)json_file_bounded(json_member(device, "oom_phase"), -1, RANK_AT_OPTIMIZER),
+        .signature = sidecar_bytes(json_member(device, "signature")),
     };
     read_steps(&row->profile, json_member(device, "steps"), batch);
     read_calls(row, json_member(device, "calls"), batch);

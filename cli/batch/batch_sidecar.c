@@ -13,15 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads a number of bytes. A sidecar may hold anything: a member that is not one counts as 0. */
-static uint64_t number_from(const cJSON *item) {
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= 0x1p63
-               ? (uint64_t)item->valuedouble
-               : 0;
-}
-
 static uint64_t number_of(const cJSON *object, const char *name) {
-    return number_from(json_member(object, name));
+    return sidecar_bytes(json_member(object, name));
 }
 
 /* Reads a figure of an out-of-memory error; null is OOM_UNKNOWN. */
@@ -42,7 +35,7 @@ static const cJSON *device_of(const cJSON *owner, int64_t ordinal) {
 static void read_figures(struct index_row *row, const cJSON *device) {
     row->n_events = number_of(device, "events");
     row->peak_bytes = number_of(device, "peak_bytes");
-    row->peak_event = json_file_number(device, "peak_event", -1);
+    row->peak_event = json_file_bounded(json_member(device, "peak_event"), -1, INT64_C(1) << 60);
     row->end_bytes = number_of(device, "end_bytes");
     row->reserved_peak_bytes = number_of(device, "reserved_peak_bytes");
     row->reserved_end_bytes = number_of(device, "reserved_end_bytes");
@@ -69,7 +62,7 @@ static void read_curve(struct index_row *row, const cJSON *curve, struct batch *
     row->samples = batch_alloc(batch, INDEX_SAMPLES, sizeof *row->samples);
     /* No sample may exceed the peak, because the index draws samples on a scale that ends there. */
     cJSON_ArrayForEach(sample, curve) {
-        uint64_t bytes = number_from(sample);
+        uint64_t bytes = sidecar_bytes(sample);
         row->samples[row->n_samples++] = bytes < row->peak_bytes ? bytes : row->peak_bytes;
     }
 }
@@ -256,8 +249,8 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
                *mtime = json_file_text(member, "mtime_ns", NULL);
     int64_t ordinal = json_file_number(member, "device", INT64_MIN);
     const cJSON *figures = device_of(document, ordinal), *extra = device_of(member, ordinal);
-    uint64_t schema = number_of(document, "schema"); /* 1 and 2 had more figures, which nothing here reads */
-    if (schema < 1 || schema > 3 || input == NULL || mtime == NULL || !device_is_fine(figures, extra))
+    if (number_of(document, "schema") != SIDECAR_SCHEMA || input == NULL || mtime == NULL ||
+        !device_is_fine(figures, extra))
         return SIDECAR_NONE;
     struct index_row *row = &sidecar->row;
     *row = (struct index_row){

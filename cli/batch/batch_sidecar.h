@@ -12,6 +12,14 @@
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch);
 
+enum { SIDECAR_SCHEMA = 3 /* that of the report; others are converted again */ };
+
+/* Reads a number of bytes or of anything else. A sidecar may hold anything: what is no number counts as 0. The bound
+ * keeps sums and differences of a few numbers within 64 bits. */
+static inline uint64_t sidecar_bytes(const cJSON *item) {
+    return (uint64_t)json_file_bounded(item, 0, INT64_C(1) << 60);
+}
+
 struct sidecar {
     struct index_row row;
     int64_t rank; /* the rank that the path tells; the row's own may come from a log's lines */

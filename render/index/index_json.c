@@ -359,7 +359,8 @@ static void add_steps(struct json_writer *json, const struct index_row *row, con
         const struct rank_step *step = &row->profile.step[i];
         uint64_t n_moments = row->n_events + 1;
         if (step->number % scale->step_stride != 0 || step->to_moment > n_moments ||
-            step->peak_bytes > scale->peak_most || step->end_bytes > scale->peak_most)
+            step->from_moment > step->to_moment || step->peak_bytes > scale->peak_most ||
+            step->end_bytes > scale->peak_most)
             continue;
         json_array(json, NULL, JSON_COMPACT);
         json_i64(json, NULL, step->number);
