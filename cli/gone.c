@@ -22,7 +22,7 @@ static const struct {
     {VERB_BATCH, "series", NULL, "use `strata html A B C -o OUT.html` for the dumps of one process"},
     {VERB_BATCH, "group-by", NULL, "the index compares all ranks; sort its columns"},
     {VERB_PNG, "view", NULL, "use --from, --to, --at, --color-by, --filter; the page saves its own picture"},
-    {VERB_EXPORT | VERB_BATCH, "to", "speedscope", "speedscope reads pprof and folded: use --to pprof"},
+    {VERB_EXPORT, "to", "speedscope", "speedscope reads pprof and folded: use --to pprof"},
     {VERB_BATCH, "export", "speedscope", "speedscope reads pprof and folded: use --export pprof"},
     {VERB_CHECK, "format", "markdown", "use text, github, junit or json"},
 };

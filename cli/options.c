@@ -61,17 +61,14 @@ static void help_text(const struct option *option, char *text, size_t capacity) 
 static enum options_result value_wrong(const struct parse *parse, const struct option *option,
                                        const char *value) {
     char help[256];
-    if (parse->settings->wrong[0] != '\0') {
-        terminal_error(NULL, "--%s: %s", option->name, parse->settings->wrong);
-        return wrong(parse->verb);
-    }
     const char *instead = gone_instead(parse->verb->bit, option->name, strlen(option->name), value);
-    if (instead != NULL) {
-        terminal_error(NULL, "--%s %s is gone: %s", option->name, value, instead);
-        return wrong(parse->verb);
-    }
     help_text(option, help, sizeof help);
-    terminal_error(NULL, "--%s: \"%s\" is not valid (%s): %s", option->name, value, option->value, help);
+    if (instead != NULL)
+        terminal_error(NULL, "--%s %s is gone: %s", option->name, value, instead);
+    else if (parse->settings->wrong[0] != '\0')
+        terminal_error(NULL, "--%s: %s", option->name, parse->settings->wrong);
+    else
+        terminal_error(NULL, "--%s: \"%s\" is not valid (%s): %s", option->name, value, option->value, help);
     return wrong(parse->verb);
 }
 

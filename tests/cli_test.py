@@ -18,7 +18,7 @@ import unittest
 import zlib
 
 sys.dont_write_bytecode = True
-from cli_case import Case, MIB, SAMPLES, TIMEOUT_S, events_of, long_snapshot, snapshot  # noqa: E402
+from cli_case import Case, MIB, ROOT, SAMPLES, TIMEOUT_S, events_of, long_snapshot, snapshot  # noqa: E402
 from fingerprint import xxh128  # noqa: E402
 
 
@@ -225,6 +225,27 @@ class Usage(Case):
         result = self.expect(0, "html", "-fqox.html", "s.pickle")
         self.assertEqual(result.stderr, b"")
         self.assertNotEqual((self.path / "x.html").read_bytes(), b"old")
+
+
+class Gone(Case):
+    def test_what_is_gone_says_what_to_use(self):
+        """Every row of the table, as an option with and without a value, or as a value of its option."""
+        table = (ROOT / "cli" / "gone.c").read_text()
+        rows = re.findall(r'\{((?:VERB_[A-Z]+(?: \| )?)+), "([^"]+)", (NULL|"[^"]+"),\s*"([^"]+)"\}', table)
+        self.assertEqual(len(rows), table.count("{VERB_"))
+        self.assertGreater(len(rows), 15)
+        for verbs, option, value, instead in rows:
+            for verb in re.findall("VERB_([A-Z]+)", verbs):
+                value = value.strip('"')
+                forms = [[f"--{option}"], [f"--{option}=3"]] if value == "NULL" else [[f"--{option}", value], [f"--{option}={value}"]]
+                for words in forms:
+                    with self.subTest(verb=verb, words=words):
+                        result = self.expect(2, verb.lower(), *words, SAMPLES / "oom.pickle")
+                        first, *rest = result.stderr.decode().splitlines()
+                        named = f"--{option}" if value == "NULL" else f"--{option} {value}"
+                        self.assertEqual(first, f"strata: {named} is gone: {instead}")
+                        self.assertEqual(rest, [f"Try: strata {verb.lower()} -h"])
+                        self.assertEqual(result.stdout, b"")
 
 
 class Sizes(Case):
