@@ -78,7 +78,7 @@ static void batch_resume(struct batch *batch) {
 /* After the workers: prints what the shard leaves to do, or writes the index if there is only one shard. */
 static int batch_finish(struct batch *batch) {
     struct index index;
-    if (batch->settings->shard == NULL) {
+    if (batch->settings->batch.shard == NULL) {
         join_batch(&index, batch);
         return index_finish(&index, batch);
     }
@@ -97,7 +97,7 @@ static int batch_convert_all(struct batch *batch) {
     struct store store;
     if (!store_open(&store, batch))
         return EXIT_CODE_FAILED;
-    if (batch->settings->resume)
+    if (batch->settings->batch.resume)
         batch_resume(batch);
     int number = workers_run(batch);
     int code = number != 0 ? 128 + number : batch_finish(batch);
@@ -107,9 +107,9 @@ static int batch_convert_all(struct batch *batch) {
 
 static int batch_work(struct batch *batch) {
     struct rank_pattern pattern;
-    if (!shard_choose(batch, batch->settings->shard))
+    if (!shard_choose(batch, batch->settings->batch.shard))
         return EXIT_CODE_USAGE;
-    if (!rank_pattern_init(&pattern, batch->settings->rank_regex))
+    if (!rank_pattern_init(&pattern, batch->settings->batch.rank_regex))
         return EXIT_CODE_USAGE;
     batch->pattern = &pattern;
     int code =

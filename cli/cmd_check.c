@@ -27,7 +27,7 @@ static bool results_write(const struct check_file *files, uint32_t n_files, cons
                           const struct settings *settings) {
     struct output_file file;
     output_file_begin(&file, "-", "standard output", (struct arena_host){0});
-    check_write(&file.out, (enum check_format)settings->check_format, files, n_files, plan);
+    check_write(&file.out, (enum check_format)settings->check.format, files, n_files, plan);
     return output_file_end(&file, true);
 }
 

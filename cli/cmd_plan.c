@@ -105,8 +105,8 @@ int page_render_plan(struct buffer *out, struct recording *recording, const stru
                      uint32_t device) {
     struct settings own = *settings;
     char view[64];
-    own.plan_all = true;
-    own.no_plan = false;
+    own.plan.all_devices = true;
+    own.plan.unwanted = false;
     snprintf(view, sizeof view, "device=%" PRId32 "&tab=plan", recording->trace.devices[device].ordinal);
     return page_render(out, recording, &own, device, view, true) == HTML_DONE ? EXIT_CODE_DONE
                                                                               : EXIT_CODE_FAILED;
@@ -217,9 +217,9 @@ static int plan_together_main(const struct settings *settings) {
 /* False: the usage is wrong; printed. */
 static bool settings_check(const struct settings *settings) {
     const char *wrong = NULL;
-    if (settings->has_keep && settings->gpu_bytes == 0)
+    if (settings->plan.has_keep && settings->plan.gpu_bytes == 0)
         wrong = "--keep leaves a part of --gpu SIZE to others, and there is no --gpu";
-    else if (settings->has_keep && settings->keep_bytes >= settings->gpu_bytes)
+    else if (settings->plan.has_keep && settings->plan.keep_bytes >= settings->plan.gpu_bytes)
         wrong =
             "--keep is as large as --gpu or larger, so nothing is left to plan with; give a smaller --keep";
     else if (settings->n_inputs > 1 && settings->format == REPORT_JSON && settings->has_device)

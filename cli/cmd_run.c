@@ -18,7 +18,7 @@ static int run_run(const struct settings *settings) {
     int code = watch_run(&watch);
     bool alone = folder_end(&folder, watch.tree.n_ours != 0);
     if (code == 0) {
-        bool pages = alone && !settings->no_report && ending_pages(&folder);
+        bool pages = alone && !settings->run.no_report && ending_pages(&folder);
         if (!settings->quiet)
             ending_print(&watch, pages, !alone);
         code = watch_exit_code(&watch);

@@ -102,18 +102,11 @@ static void flags_add(struct settings *settings, const struct option *option, co
         snprintf(settings->flags + used, left, "%s", omission);
 }
 
-/* The value that a result shows: of a file that shaped it the name, but not where it lies. */
-static const char *flag_value(const struct option *option, const char *value) {
-    bool is_path =
-        option->field.kind == FIELD_TEXT && option->field.offset == offsetof(struct settings, rules);
-    return is_path ? path_name(value) : value;
-}
-
-/* Notes an option that shapes the result, with its value (NULL: none). --own and --library wait until all options are
- * known. */
+/* Notes an option that shapes the result, with its value (NULL: none); of a file that shapes it the name, but not where
+ * it lies. --own and --library wait until all options are known. */
 static void options_note(struct settings *settings, const struct option *option, const char *value) {
     if ((option->where & SHAPES) != 0 && option->field.kind != FIELD_OWNER)
-        flags_add(settings, option, flag_value(option, value));
+        flags_add(settings, option, (option->where & NAMES_FILE) != 0 ? path_name(value) : value);
 }
 
 /* Notes --own and --library. A result without paths gets only hashes (FNV-1a) of the patterns, which are enough to see
@@ -234,12 +227,12 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                                   .scale = 1,
                                   .export_kind = EXPORT_KINDS,
                                   .top = 20,
-                                  .n_steps = 5,
-                                  .max_entries = 1000000,
-                                  .keep = 8,
-                                  .keep_percent = 2,
-                                  .every_us = 1000000,
-                                  .max_seconds = 1800};
+                                  .run.n_steps = 5,
+                                  .run.max_entries = 1000000,
+                                  .run.keep = 8,
+                                  .plan.keep_percent = 2,
+                                  .run.every_us = 1000000,
+                                  .batch.max_seconds = 1800};
     struct parse parse = {.verb = verb, .settings = settings, .words = words, .n_words = n_words};
     while (parse.at < parse.n_words) {
         enum options_result result = parse_word(&parse);
@@ -316,7 +309,7 @@ void options_release(struct settings *settings) {
     free(settings->owners);
     settings->owners = NULL;
     settings->n_owners = 0;
-    free((void *)settings->check_rules);
-    settings->check_rules = NULL;
-    settings->n_rules = 0;
+    free((void *)settings->check.rules);
+    settings->check.rules = NULL;
+    settings->check.n_rules = 0;
 }

@@ -49,79 +49,95 @@ struct owner_pattern {
 
 enum { FLAGS_CAPACITY = 1024, FILTER_CAPACITY = 1024, SETS_CAPACITY = 16 };
 
+struct plan_settings {
+    bool unwanted;                  /* html, png, report, batch: make no plan */
+    bool all_devices;               /* the page shows the plan of every device */
+    const char *set[SETS_CAPACITY]; /* settings of the allocator, "key=value" or "key:value" */
+    uint32_t n_set;
+    uint64_t gpu_bytes; /* size of the device; 0: as the recording shows it */
+    bool has_keep;
+    uint64_t keep_bytes;   /* what stays free of the device, for others */
+    uint32_t keep_percent; /* the same in per cent; 2 by default, 0 where keep_bytes is given */
+    uint32_t without;      /* bits of enum plan_word */
+};
+
+struct check_settings {
+    const char **rules; /* [n_rules] as given */
+    uint32_t n_rules;
+    const char *config, *baseline; /* paths; NULL: none */
+    bool update_baseline;
+    uint32_t format; /* enum check_format of cli/check/check.h */
+    uint32_t skip_steps;
+};
+
+struct run_settings {
+    bool all_stacks, stops, no_report;
+    uint32_t n_steps, max_entries, keep; /* 5, 1,000,000, 8 by default */
+    uint64_t every_us;                   /* between two samples; 1 s by default */
+};
+
+struct batch_settings {
+    uint32_t jobs;          /* 0: as many as cores and memory allow */
+    uint32_t max_seconds;   /* that a file may take; 1,800 by default */
+    bool png, flat, resume; /* flat: do not go down into directories */
+    uint32_t pages;         /* enum batch_pages */
+    const char *rank_regex; /* NULL: the names in use */
+    const char *shard;      /* NULL: everything */
+};
+
 /* The settings of a command line; zero if not given, except as noted. */
 struct settings {
     const char *input;
+    char **inputs; /* all operands; `input` is the first */
+    uint32_t n_inputs;
+    bool series; /* html, png, report, export: several inputs are one recording */
     const char *output;
-    bool force, quiet, verbose, has_device;
-    bool open;      /* open the page in the browser */
-    uint32_t color; /* enum terminal_color */
-    int32_t device;
+    bool force, quiet, verbose;
+    bool open;                    /* open the page in the browser */
+    uint32_t color;               /* enum terminal_color */
     size_t max_memory_nbytes;     /* memory_default_limit by default */
     uint64_t max_unpacked_nbytes; /* 0: parser/container/packed.h */
 
-    const char *title;
-    const char *theme; /* "auto" by default */
-    uint64_t capacity_bytes;
-    uint64_t max_html_nbytes; /* limit for a page; 100 MiB by default */
-
-    uint32_t width, height, scale; /* 1600, 900, 1 by default */
-    enum axis axis;
-    enum color_by color_by;
-    bool has_color_by, redact, redact_all, map, no_names;
-    bool has_format;  /* an option names the format */
-    bool two_formats; /* two formats of a report are named; `format` is the last one */
-    struct position from, to, at;
+    /* what of a recording is read and shown, and how */
+    bool has_device, redact, redact_all;
+    int32_t device;
     const char *rules;  /* path of a file; NULL: none */
     const char **hosts; /* [n_hosts] paths of logs of the host's memory */
     uint32_t n_hosts;
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
     uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
-    char wrong[320];              /* what is wrong with the last value; "": its help says enough */
+    struct position from, to, at;
 
+    /* page and picture */
+    const char *title;
+    const char *theme; /* "auto" by default */
+    uint64_t capacity_bytes;
+    uint64_t max_html_nbytes;      /* limit for a page; 100 MiB by default */
+    uint32_t width, height, scale; /* 1600, 900, 1 by default */
+    enum axis axis;
+    enum color_by color_by;
+    bool has_color_by, map, no_names;
+
+    /* report, diff, export */
     enum report_format format;
+    bool has_format;  /* an option names the format */
+    bool two_formats; /* two formats of a report are named; `format` is the last one */
     enum compare_by group;
-    uint32_t top; /* 20 by default; 0: all */
-
-    enum align align; /* diff */
-
+    uint32_t top;                 /* 20 by default; 0: all */
+    enum align align;             /* diff */
     enum export_kind export_kind; /* export: EXPORT_KINDS: the output's ending names it; batch: no export */
     bool allocated;               /* export: sums of what was allocated, not of what is live */
 
-    const char *set[SETS_CAPACITY]; /* plan: settings of the allocator, "key=value" or "key:value" */
-    uint32_t n_set;
-    bool plan_all;            /* plan: the page shows the plan of every device */
-    bool no_plan;             /* html, png, report, batch: make no plan */
-    uint64_t gpu_bytes;       /* plan: size of the device; 0: as the recording shows it */
-    uint64_t keep_bytes;      /* plan: what stays free of the device, for others */
-    uint32_t keep_percent;    /* plan: the same in per cent; 2 by default, 0 where keep_bytes is given */
-    uint32_t without;         /* plan: bits of enum plan_word */
-    const char **check_rules; /* check: [n_rules] as given */
-    uint32_t n_rules;
-    const char *config, *baseline; /* paths; NULL: none */
-    bool update_baseline;
-    bool has_keep;                     /* plan */
-    bool all_stacks, stops, no_report; /* run */
-    uint32_t check_format;             /* enum check_format of cli/check/check.h */
-    uint32_t skip_steps;
+    struct plan_settings plan;
+    struct check_settings check;
+    struct run_settings run;
+    struct batch_settings batch;
 
-    uint32_t n_steps, max_entries, keep; /* run: 5, 1,000,000, 8 by default */
-    uint64_t every_us;                   /* run: between two samples; 1 s by default */
-
-    char **inputs; /* all operands; `input` is the first */
-    uint32_t n_inputs;
-    uint32_t jobs;          /* 0: as many as cores and memory allow */
-    uint32_t max_seconds;   /* batch: that a file may take; 1,800 by default */
-    bool png, flat, resume; /* flat: do not go down into directories */
-    uint32_t pages;         /* batch: enum batch_pages */
-    bool series;            /* html, png, report: several inputs are one recording */
-    bool flags_are_cut;     /* `flags` lacks options that did not fit */
-    const char *rank_regex; /* NULL: the names in use */
-    const char *shard;      /* NULL: everything */
-
+    char wrong[320]; /* what is wrong with the last value; "": its help says enough */
     /* the given options that shape the result, in their long form: "--scale 2 --from peak-500" */
     char flags[FLAGS_CAPACITY];
+    bool flags_are_cut; /* `flags` lacks options that did not fit */
 };
 
 struct verb {

@@ -11,8 +11,9 @@ enum {
     VERB_ANY = VERB_ALL | VERB_PLAN
 };
 
-/* A bit beside those of the verbs: the option is listed in settings->flags. */
-enum { SHAPES = 1 << 16 };
+/* Bits beside those of the verbs: the option is listed in settings->flags, which --resume compares; its value is the path
+ * of a file. */
+enum { SHAPES = 1 << 16, NAMES_FILE = 1 << 17 };
 
 /* How a value changes the settings. */
 struct option_field {
@@ -35,7 +36,7 @@ struct option_field {
 
 struct option {
     char letter;    /* 0: none */
-    unsigned where; /* the verbs that have the option (enum verb_bit), and SHAPES */
+    unsigned where; /* the verbs that have the option (enum verb_bit), SHAPES, NAMES_FILE */
     const char *name;
     /* the value's name in the help; NULL: the option takes none; "[=WORD]": the value is optional */
     const char *value;

@@ -140,9 +140,9 @@ static bool apply_set(struct settings *settings, const char *value) {
                  UTF8_FIT(value, 60));
         return false;
     }
-    if (settings->n_set == SETS_CAPACITY)
+    if (settings->plan.n_set == SETS_CAPACITY)
         return false;
-    settings->set[settings->n_set++] = value;
+    settings->plan.set[settings->plan.n_set++] = value;
     return true;
 }
 
@@ -151,25 +151,25 @@ static bool apply_kept(struct settings *settings, const char *value) {
     size_t n = strlen(value);
     char digits[8];
     uint64_t percent;
-    settings->has_keep = true;
-    settings->keep_percent = 0;
+    settings->plan.has_keep = true;
+    settings->plan.keep_percent = 0;
     if (n == 0 || value[n - 1] != '%')
-        return size_parse(value, &settings->keep_bytes);
+        return size_parse(value, &settings->plan.keep_bytes);
     if (n > sizeof digits - 1)
         return false;
     memcpy(digits, value, n - 1);
     digits[n - 1] = '\0';
-    settings->keep_bytes = 0;
+    settings->plan.keep_bytes = 0;
     if (!number_parse(digits, 0, 99, &percent))
         return false;
-    settings->keep_percent = (uint32_t)percent;
+    settings->plan.keep_percent = (uint32_t)percent;
     return true;
 }
 
 static bool without_add(struct settings *settings, const char *word, size_t n) {
     for (enum plan_word i = WORD_EXPANDABLE; i < PLAN_WORDS; i++)
         if (strlen(plan_word_text[i]) == n && memcmp(plan_word_text[i], word, n) == 0) {
-            settings->without |= UINT32_C(1) << i;
+            settings->plan.without |= UINT32_C(1) << i;
             return true;
         }
     snprintf(settings->wrong, sizeof settings->wrong, "\"%.*s\" is none of ", (int)(n < 60 ? n : 60), word);
@@ -199,9 +199,9 @@ static bool apply_host(struct settings *settings, const char *value) {
 }
 
 static bool apply_rule(struct settings *settings, const char *value) {
-    settings->check_rules =
-        memory_resize(settings->check_rules, settings->n_rules + 1, sizeof *settings->check_rules);
-    settings->check_rules[settings->n_rules++] = value;
+    settings->check.rules =
+        memory_resize(settings->check.rules, settings->check.n_rules + 1, sizeof *settings->check.rules);
+    settings->check.rules[settings->check.n_rules++] = value;
     return *value != '\0';
 }
 
@@ -209,8 +209,8 @@ static bool apply_every(struct settings *settings, const char *value) {
     struct decimal decimal;
     uint32_t length = (uint32_t)strlen(value);
     return length < 20 && decimal_read(&decimal, value, length) == length && length != 0 &&
-           decimal_times(&decimal, 1000000, &settings->every_us) && settings->every_us >= 10000 &&
-           settings->every_us <= UINT64_C(3600000000);
+           decimal_times(&decimal, 1000000, &settings->run.every_us) && settings->run.every_us >= 10000 &&
+           settings->run.every_us <= UINT64_C(3600000000);
 }
 
 bool option_set(struct settings *settings, const struct option *option, const char *value) {
@@ -286,34 +286,34 @@ static const struct option options[] = {
     {'o', VERB_RUN, "out", "DIR", TEXT(output, 1),
      "folder for everything; one that exists is\nused as it is, so that several runs share it\n"
      "(default: strata-run, strata-run-2, ...)"},
-    {0, VERB_RUN, "steps", "N", NUMBER(n_steps, 0, 1000000000),
+    {0, VERB_RUN, "steps", "N", NUMBER(run.n_steps, 0, 1000000000),
      "dump after N optimizer steps (default: 5; 0: do not)"},
-    {0, VERB_RUN, "stop", NULL, SET(stops, 1), "stop recording after these steps (default: go on)"},
-    {0, VERB_RUN, "max-entries", "N", NUMBER(max_entries, 1, INT32_MAX),
+    {0, VERB_RUN, "stop", NULL, SET(run.stops, 1), "stop recording after these steps (default: go on)"},
+    {0, VERB_RUN, "max-entries", "N", NUMBER(run.max_entries, 1, INT32_MAX),
      "events that each process keeps; the oldest are\ndropped first (default: 1000000)"},
-    {0, VERB_RUN, "stacks", "python|all", WORD(all_stacks),
+    {0, VERB_RUN, "stacks", "python|all", WORD(run.all_stacks),
      "all: C++ frames too; the dump of a large model may then\ntake minutes (default: python)"},
-    {0, VERB_RUN, "keep", "N", NUMBER(keep, 1, 1000000), "dumps that each process keeps (default: 8)"},
+    {0, VERB_RUN, "keep", "N", NUMBER(run.keep, 1, 1000000), "dumps that each process keeps (default: 8)"},
     {0, VERB_RUN, "every", "SECONDS", CALL(apply_every), "seconds between samples of the host (default: 1)"},
-    {0, VERB_RUN, "no-report", NULL, SET(no_report, 1), "write no pages at the end"},
-    {'j', VERB_BATCH, "jobs", "N", NUMBER(jobs, 1, 4096),
+    {0, VERB_RUN, "no-report", NULL, SET(run.no_report, 1), "write no pages at the end"},
+    {'j', VERB_BATCH, "jobs", "N", NUMBER(batch.jobs, 1, 4096),
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
-    {0, VERB_BATCH, "max-time", "SECONDS", NUMBER(max_seconds, 1, 10000000),
+    {0, VERB_BATCH, "max-time", "SECONDS", NUMBER(batch.max_seconds, 1, 10000000),
      "a file that takes longer fails (default: 1800)"},
-    {0, VERB_BATCH, "png", NULL, SET(png, 1), "write a picture of each file too"},
-    {0, VERB_BATCH, "pages", "all|odd|none", WORD(pages),
+    {0, VERB_BATCH, "png", NULL, SET(batch.png, 1), "write a picture of each file too"},
+    {0, VERB_BATCH, "pages", "all|odd|none", WORD(batch.pages),
      "odd: only of recordings that the index calls odd, and of\nthose that they are compared with (default: "
      "all)"},
     {0, VERB_BATCH | SHAPES, "export", export_kind_words + 1, WORD(export_kind),
      "write an export of each file too (docs/export.md)"},
-    {'r', VERB_BATCH, "recursive", NULL, SET(flat, 0), "descend into directories (the default)"},
-    {0, VERB_BATCH, "no-recursive", NULL, SET(flat, 1), "take only the files of the named directories"},
-    {0, VERB_BATCH, "resume", NULL, SET(resume, 1),
+    {'r', VERB_BATCH, "recursive", NULL, SET(batch.flat, 0), "descend into directories (the default)"},
+    {0, VERB_BATCH, "no-recursive", NULL, SET(batch.flat, 1), "take only the files of the named directories"},
+    {0, VERB_BATCH, "resume", NULL, SET(batch.resume, 1),
      "skip files whose results are up to date (same size,\nmodification time, options and rules)"},
-    {0, VERB_BATCH, "rank-regex", "REGEX", TEXT(rank_regex, 1),
+    {0, VERB_BATCH, "rank-regex", "REGEX", TEXT(batch.rank_regex, 1),
      "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
      "the step"},
-    {0, VERB_BATCH, "shard", "I/N|auto", TEXT(shard, 1),
+    {0, VERB_BATCH, "shard", "I/N|auto", TEXT(batch.shard, 1),
      "do part I of N (from 1), or the part that the scheduler's\nenvironment gives; writes no index, which "
      "--resume without\n--shard makes of all parts"},
     {'o', VERB_DIFF | VERB_PLAN, "output", "PATH", TEXT(output, 1),
@@ -321,14 +321,14 @@ static const struct option options[] = {
      "(default: text on standard output)"},
     {0, VERB_CHECK, "rule", "RULE", CALL(apply_rule),
      "a limit such as 'peak < 75GiB'; as many as you like\n(docs/ci.md)"},
-    {0, VERB_CHECK, "config", "FILE", TEXT(config, 1),
+    {0, VERB_CHECK, "config", "FILE", TEXT(check.config, 1),
      "rules, patterns of files and the baseline: strata.json"},
-    {0, VERB_CHECK, "baseline", "FILE", TEXT(baseline, 1), "figures that rules may compare with"},
-    {0, VERB_CHECK, "update-baseline", NULL, SET(update_baseline, 1),
+    {0, VERB_CHECK, "baseline", "FILE", TEXT(check.baseline, 1), "figures that rules may compare with"},
+    {0, VERB_CHECK, "update-baseline", NULL, SET(check.update_baseline, 1),
      "write the baseline again; refused if CI=true"},
-    {0, VERB_CHECK, "format", "text|github|junit|json", WORD(check_format),
+    {0, VERB_CHECK, "format", "text|github|junit|json", WORD(check.format),
      "format of standard output (default: text)"},
-    {0, VERB_CHECK, "skip-steps", "N", NUMBER(skip_steps, 0, 1000000),
+    {0, VERB_CHECK, "skip-steps", "N", NUMBER(check.skip_steps, 0, 1000000),
      "leave the first N steps, the warm-up, out of peaks"},
     {0, VERB_DIFF, "align", "peak|step|annotation", WORD(align),
      "compare each at its peak (default), or at the peak of\nthe same step or annotation"},
@@ -360,12 +360,12 @@ static const struct option options[] = {
      "exclude changes: expandable_segments, max_split_size_mb,\n"
      "garbage_collection_threshold, roundup_power2_divisions,\nfindings, fused, checkpoint, eight_bit, "
      "offload"},
-    {0, VERB_PLAN, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
+    {0, VERB_PLAN, "gpu", "SIZE", DEVICE_BYTES(plan.gpu_bytes),
      "the memory that the process may use, such as 80GiB\n(default: the limit that the recording shows)"},
-    {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "gpu", "SIZE", DEVICE_BYTES(gpu_bytes),
+    {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "gpu", "SIZE", DEVICE_BYTES(plan.gpu_bytes),
      "plan what would make the run fit a device of this size,\nas strata plan does (default: after running "
      "out of memory)"},
-    {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "no-plan", NULL, SET(no_plan, 1),
+    {0, VERB_PICTURE | VERB_REPORT | VERB_BATCH | SHAPES, "no-plan", NULL, SET(plan.unwanted, 1),
      "do not compute that plan"},
     {0, VERB_REPORT, "format", export_words + 1, CALL(apply_export),
      "--json, --markdown, --brief and the default, text, by name"},
@@ -406,7 +406,7 @@ static const struct option options[] = {
      "unit of the horizontal axis (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", CALL(apply_color_by),
      "site (default), size, age, stream, pool, category\n(default for memory timelines) or each allocation"},
-    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "host", "FILE", CALL(apply_host),
+    {0, VERB_PICTURE | VERB_BATCH | SHAPES | NAMES_FILE, "host", "FILE", CALL(apply_host),
      "the host's memory meanwhile, as a lane: the host.log of\nstrata run; as many as you like, each for the "
      "dumps it names"},
     {0, VERB_ALL | SHAPES, "filter", "WORDS", CALL(apply_filter),
@@ -415,7 +415,7 @@ static const struct option options[] = {
      "(docs/filter.md)"},
     {0, VERB_ALL | SHAPES, "hide-internal", NULL, CALL(apply_hide_internal),
      "leave out allocations not made by your own code:\n--filter own:yes"},
-    {0, VERB_ALL | SHAPES, "rules", "FILE", TEXT(rules, 1),
+    {0, VERB_ALL | SHAPES | NAMES_FILE, "rules", "FILE", TEXT(rules, 1),
      "your own rules for the categories of allocations\n(docs/report.md, Categories)"},
     {0, VERB_ANY | SHAPES, "own", "PATTERN", OWNER(OWNER_USER),
      "files that are your own code: a glob such as '*/lib/mine/*',\nor the name of a folder or module; as "

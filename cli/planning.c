@@ -9,13 +9,13 @@ uint64_t planning_budget(const struct settings *settings) {
 }
 
 bool planning_request(struct plan_request *request, const struct settings *settings) {
-    *request = (struct plan_request){.gpu_bytes = settings->gpu_bytes,
-                                     .keep_bytes = settings->keep_bytes,
-                                     .keep_percent = settings->keep_percent,
-                                     .without = settings->without,
-                                     .set = settings->set,
-                                     .n_set = settings->n_set};
-    return !settings->no_plan;
+    *request = (struct plan_request){.gpu_bytes = settings->plan.gpu_bytes,
+                                     .keep_bytes = settings->plan.keep_bytes,
+                                     .keep_percent = settings->plan.keep_percent,
+                                     .without = settings->plan.without,
+                                     .set = settings->plan.set,
+                                     .n_set = settings->plan.n_set};
+    return !settings->plan.unwanted;
 }
 
 /* In a recording that shows no limit only settings of the allocator are worth a replay each. */
@@ -57,7 +57,7 @@ bool planning_json(struct buffer *out, const struct recording *recording, const 
     struct plan *device = arena_alloc(&scratch, (trace->n_devices + (size_t)1) * sizeof *device);
     report.device = device;
     bool done = device != NULL &&
-                devices_plan(&report, device, trace, &request, settings->plan_all, &scratch) &&
+                devices_plan(&report, device, trace, &request, settings->plan.all_devices, &scratch) &&
                 (report.n_devices == 0 || plan_report_write(out, &report, &scratch));
     if (!done)
         recording_print_no_memory(recording, scratch.limit_hit);

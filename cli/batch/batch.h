@@ -107,8 +107,8 @@ static inline bool batch_exports(const struct batch *batch) {
 /* Does the file get a page? A shard cannot know which rows are odd, so it writes all; the final join removes pages. */
 static inline bool batch_writes_page(const struct batch *batch, const struct batch_file *file) {
     const struct settings *settings = batch->settings;
-    return settings->pages == PAGES_ALL ||
-           (settings->pages == PAGES_ODD && (file->odd || settings->shard != NULL));
+    return settings->batch.pages == PAGES_ALL ||
+           (settings->batch.pages == PAGES_ODD && (file->odd || settings->batch.shard != NULL));
 }
 
 /* When a file was changed, in nanoseconds since 1970. */

@@ -127,7 +127,7 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
     enum convert_code code = convert_read(file, &recording, &settings);
     if (code == CONVERT_DONE && !recording_choose_device(&recording, &settings, &device, &choice))
         code = CONVERT_FAILED;
-    if (code == CONVERT_DONE && settings.png)
+    if (code == CONVERT_DONE && settings.batch.png)
         code = convert_picture(&parts, &recording, &settings, device);
     if (code == CONVERT_DONE)
         code = convert_sidecar(&parts, &recording, device);

@@ -160,7 +160,7 @@ static void search_entry(struct search *search, const char *path, unsigned char 
     if (lstat(path, &status) != 0)
         return; /* it was there a moment ago */
     if (S_ISDIR(status.st_mode)) {
-        if (!search->batch->settings->flat && depth < DEPTH_LIMIT && !is_output(search, &status) &&
+        if (!search->batch->settings->batch.flat && depth < DEPTH_LIMIT && !is_output(search, &status) &&
             !is_report(search->batch, path))
             search_directory(search, path, depth + 1);
         return;

@@ -52,7 +52,7 @@ static bool pages_convert(const struct name_list *kept, struct batch *batch, int
 }
 
 bool pages_make(struct index *index, struct batch *batch, int *number) {
-    uint32_t pages = batch->settings->pages;
+    uint32_t pages = batch->settings->batch.pages;
     struct name_list kept = {0};
     if (pages == PAGES_ODD)
         kept_find(&kept, batch, index);

@@ -313,7 +313,7 @@ static bool output_exists(struct batch *batch, const struct batch_file *file, co
 bool sidecar_has_outputs(struct batch *batch, const struct batch_file *file) {
     const struct settings *settings = batch->settings;
     return (!batch_writes_page(batch, file) || output_exists(batch, file, ".html")) &&
-           (!settings->png || output_exists(batch, file, ".png")) &&
+           (!settings->batch.png || output_exists(batch, file, ".png")) &&
            (!batch_exports(batch) || output_exists(batch, file, export_kind_ending(settings->export_kind)));
 }
 
@@ -325,7 +325,7 @@ bool sidecar_is_current(struct batch *batch, struct batch_file *file) {
         strcmp(sidecar.flags, batch->settings->flags) != 0 ||
         strcmp(sidecar.rules_fingerprint, batch->rules_fingerprint) != 0 ||
         strcmp(sidecar.version, STRATA_VERSION) != 0 || !sidecar_has_outputs(batch, file) ||
-        (batch->settings->png && !sidecar.row.has_png))
+        (batch->settings->batch.png && !sidecar.row.has_png))
         return false;
     struct index_row *row = batch_alloc(batch, 1, sizeof *row);
     *row = sidecar.row;

@@ -43,7 +43,7 @@ static bool add_settings(struct json_writer *json, const struct source *source, 
     struct program program;
     struct replay replay;
     uint32_t n;
-    if (budget == 0 || source->batch->settings->no_plan || !trace_has_segments(trace) ||
+    if (budget == 0 || source->batch->settings->plan.unwanted || !trace_has_segments(trace) ||
         trace->devices[device].n_events > REPLAY_EVENTS_AT_ONCE)
         return true;
     if (!program_init(&program, trace, &trace->devices[device], arena) ||
@@ -98,7 +98,7 @@ static void add_outputs(struct json_writer *json, const struct source *source) {
         json_text(json, "rules_fingerprint", batch->rules_fingerprint);
     json_text(json, "version", STRATA_VERSION);
     add_name(json, "page", source->file, ".html");
-    if (batch->settings->png)
+    if (batch->settings->batch.png)
         add_name(json, "png", source->file, ".png");
     else
         json_null(json, "png");

@@ -38,7 +38,7 @@ static const char *ending_of(const struct batch *batch, unsigned which) {
 
 /* Does the file get this output? */
 static bool wants(const struct batch *batch, const struct batch_file *file, unsigned which) {
-    return which == ENDING_PNG      ? batch->settings->png
+    return which == ENDING_PNG      ? batch->settings->batch.png
            : which == ENDING_EXPORT ? batch_exports(batch)
                                     : which == ENDING_SIDECAR || batch_writes_page(batch, file);
 }
@@ -335,7 +335,7 @@ static void directory_sweep(const char *path, const char *mine) {
  * clusters' file systems lock for one machine only. */
 static void leftovers_sweep(const struct store *store) {
     const char *mine = strrchr(store->staging, '/') + 1;
-    if (store->batch->settings->shard != NULL)
+    if (store->batch->settings->batch.shard != NULL)
         return;
     directory_sweep(store->batch->directory, mine);
     directory_sweep(batch_text(store->batch, "%s/shards", store->batch->directory), mine);
@@ -410,7 +410,7 @@ void store_forget(struct batch *batch, const char *stem) {
 
 bool store_finish(struct batch *batch, const struct name_list *kept) {
     struct store *store = batch->store;
-    bool all = batch->settings->resume && batch->settings->shard == NULL;
+    bool all = batch->settings->batch.resume && batch->settings->batch.shard == NULL;
     for (uint32_t i = 1; i < store->n_written; i++) {
         const char *name = store->written[i].name;
         if ((all || strncmp(name, "diff-", 5) == 0) && *written_slot(store, name) == i &&

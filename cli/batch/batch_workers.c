@@ -132,9 +132,10 @@ static bool worker_start(struct pool *pool, struct batch_file *file, uint64_t re
     struct worker *worker = pool->workers;
     while (worker->pid != 0)
         worker++;
-    *worker = (struct worker){.file = file,
-                              .reserved_nbytes = reserved_nbytes,
-                              .ends_us = clock_us() + (int64_t)pool->batch->settings->max_seconds * 1000000};
+    *worker =
+        (struct worker){.file = file,
+                        .reserved_nbytes = reserved_nbytes,
+                        .ends_us = clock_us() + (int64_t)pool->batch->settings->batch.max_seconds * 1000000};
     worker->log = memfd_create("strata-log", MFD_CLOEXEC);
     pid_t parent = getpid();
     int spare = worker->log >= 0 ? fcntl(worker->log, F_DUPFD_CLOEXEC, 0) : -1;
@@ -196,7 +197,7 @@ static void worker_killed(struct pool *pool, struct batch_file *file, int number
     const char *hint = number == SIGKILL ? ", as happens when memory runs out" : "";
     if (number == SIGALRM) {
         file_fail(file, batch_text(pool->batch, "took longer than %" PRIu32 " s; --max-time allows more",
-                                   pool->batch->settings->max_seconds));
+                                   pool->batch->settings->batch.max_seconds));
         return;
     }
     file_fail(file, batch_text(pool->batch, "its worker was killed by signal %d (%s)%s", number,
@@ -331,7 +332,7 @@ static void pool_init(struct pool *pool, struct batch *batch) {
     const struct settings *settings = batch->settings;
     *pool = (struct pool){.batch = batch, .progress.start_us = clock_us()};
     pool->progress.noted_us = pool->progress.start_us;
-    pool->n_workers = settings->jobs != 0 ? settings->jobs : cores();
+    pool->n_workers = settings->batch.jobs != 0 ? settings->batch.jobs : cores();
     pool->memory_nbytes = settings->max_memory_nbytes;
     pool->queue = batch_alloc(batch, batch->count, sizeof *pool->queue);
     pool->again = batch_alloc(batch, batch->count, sizeof *pool->again);

@@ -163,14 +163,14 @@ static int baseline_read(struct check_plan *plan, const struct settings *setting
 }
 
 int check_plan_make(struct check_plan *plan, const struct settings *settings) {
-    *plan = (struct check_plan){.baseline = settings->baseline,
+    *plan = (struct check_plan){.baseline = settings->check.baseline,
                                 .filter = settings->filter[0] != '\0' ? settings->filter : NULL,
-                                .skip_steps = settings->skip_steps,
-                                .update = settings->update_baseline};
-    for (uint32_t i = 0; i < settings->n_rules; i++)
-        if (!rule_add(plan, settings->check_rules[i], NULL, NULL))
+                                .skip_steps = settings->check.skip_steps,
+                                .update = settings->check.update_baseline};
+    for (uint32_t i = 0; i < settings->check.n_rules; i++)
+        if (!rule_add(plan, settings->check.rules[i], NULL, NULL))
             return EXIT_CODE_USAGE;
-    if (settings->config != NULL && !config_read(plan, settings->config))
+    if (settings->check.config != NULL && !config_read(plan, settings->check.config))
         return EXIT_CODE_USAGE;
     if (!plan_is_sound(plan))
         return EXIT_CODE_USAGE;

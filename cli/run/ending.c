@@ -111,7 +111,7 @@ static void process_text(const struct watch *watch, const struct process *proces
 /* The process that was killed: the command itself, or else the largest process that ended at about that time. */
 static const struct process *process_killed(const struct watch *watch) {
     bool killed = WIFSIGNALED(watch->status) && WTERMSIG(watch->status) == SIGKILL;
-    int64_t since = watch->killed_us - NEAR_US - 2 * (int64_t)watch->settings->every_us;
+    int64_t since = watch->killed_us - NEAR_US - 2 * (int64_t)watch->settings->run.every_us;
     for (uint32_t i = 0; killed && i < watch->tree.n_gone; i++)
         if (watch->tree.gone[i].pid == watch->command)
             return &watch->tree.gone[i];
@@ -385,7 +385,7 @@ void ending_print(const struct watch *watch, bool has_pages, bool others_go_on) 
         row("Pages", "%s/index.html", folder->shown);
     else if (others_go_on)
         row("Pages", "the last run to end in %s writes them", folder->shown);
-    else if (!watch->settings->no_report)
+    else if (!watch->settings->run.no_report)
         row("Pages", "none: %s/.run/batch.log says why", folder->shown);
     else
         row("Folder", "%s", folder->shown);

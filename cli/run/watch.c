@@ -73,12 +73,12 @@ static void environment_set(const struct watch *watch) {
     setenv("STRATA_RUN_DIR", folder->path, 1);
     setenv("STRATA_RUN_LOG", log, 1);
     setenv("STRATA_RUN_PID", pid, 1);
-    setenv("STRATA_RUN_STACKS", settings->all_stacks ? "all" : "python", 1);
-    variable_set("STRATA_RUN_STEPS", settings->n_steps);
-    variable_set("STRATA_RUN_MAX_ENTRIES", settings->max_entries);
-    variable_set("STRATA_RUN_KEEP", settings->keep);
-    variable_set("STRATA_RUN_STOP", settings->stops);
-    variable_set("STRATA_RUN_EVERY_MS", (uint32_t)(settings->every_us / 1000));
+    setenv("STRATA_RUN_STACKS", settings->run.all_stacks ? "all" : "python", 1);
+    variable_set("STRATA_RUN_STEPS", settings->run.n_steps);
+    variable_set("STRATA_RUN_MAX_ENTRIES", settings->run.max_entries);
+    variable_set("STRATA_RUN_KEEP", settings->run.keep);
+    variable_set("STRATA_RUN_STOP", settings->run.stops);
+    variable_set("STRATA_RUN_EVERY_MS", (uint32_t)(settings->run.every_us / 1000));
     free(path);
     free(log);
     free(pid);
@@ -249,7 +249,7 @@ static void watch_until_end(struct watch *watch, const sigset_t *waited) {
         int64_t left = next - clock_us();
         if (left <= 0) {
             sample(watch);
-            next += (int64_t)watch->settings->every_us;
+            next += (int64_t)watch->settings->run.every_us;
             left = next - clock_us();
             next = left > 0 ? next : clock_us(); /* after a long stop there is nothing to catch up with */
             left = left > 0 ? left : 0;
