@@ -2,7 +2,7 @@
 // rests: nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, pen, theme, xOfMoment, yOfBytes } from "./canvas.js";
-import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
+import { GHOST_WIDTH, markerBottom, visibleGhosts, visibleMarkers } from "./markers.js";
 import { AXES, isStale } from "./state.js";
 import { cssColor } from "./text.js";
 
@@ -14,8 +14,8 @@ const PAD = 4;
 /** Places that names must not touch: lines of the markers, ghosts of failed requests, and the names of lines.
  * @param {Page} page @param {Pane} pane */
 function obstacles(page, pane) {
-    const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
-    const lines = visibleMarkers(page, pane).map(({ x }) => standing(x));
+    const standing = (/** @type {number} */ x, bottom = pane.height) => ({ left: x - 2, right: x + 2, top: 0, bottom });
+    const lines = visibleMarkers(page, pane).map((mark) => standing(mark.x, markerBottom(page, mark, pane)));
     const marks = page.state.marks.map(({ event }) => standing(xOfMoment(page, event, pane)));
     const ghosts = visibleGhosts(page, pane).map(({ left, top, bottom }) => {
         return { left: left - 2, right: left + GHOST_WIDTH + 2, top, bottom };
@@ -23,18 +23,24 @@ function obstacles(page, pane) {
     return [...lines, ...ghosts, ...pane.lineNames, ...marks, ...pane.flags];
 }
 
-/** A name as a whole, and without the function. @param {string} text */
+/** A name in one line, without the function, and in two lines, each with the rooms for it. @param {string} text
+ * @returns {[lines: string[], rooms: number[]][]} */
 function wordings(text) {
     const place = /^\S*\d(?= )/.exec(text)?.[0];
-    return place ? [text, place] : [text];
+    const off = (/** @type {number} */ at) => Math.abs(at - text.length / 2);
+    const blanks = Array.from(text.matchAll(/ /g), ({ index = 0 }) => index).sort((a, b) => off(a) - off(b));
+    const middle = place?.length ?? blanks[0] ?? 0;
+    const ways = [text, ...(place ? [place] : [])].map((words) => [[words], [1, 0]]);
+    if (middle > 0) ways.push([[text.slice(0, middle), text.slice(middle + 1)], [2]]);
+    return /** @type {[string[], number[]][]} */ (ways);
 }
 
 /** The first free place in a room, from the left. @param {{from: number, to: number}} room @param {number} width
- * @param {number} top @param {ReturnType<typeof obstacles>} taken */
-function placeIn(room, width, top, taken) {
+ * @param {number} top @param {ReturnType<typeof obstacles>} taken @param {number} [height] */
+function placeIn(room, width, top, taken, height = ROWS) {
     for (let x = room.from; x + width <= room.to;) {
         const other = taken.find(
-            (one) => one.left < x + width && one.right > x && one.top < top + ROWS && one.bottom > top,
+            (one) => one.left < x + width && one.right > x && one.top < top + height && one.bottom > top,
         );
         if (!other) return x;
         x = other.right;
@@ -70,17 +76,22 @@ const leastRoom = (ratio) => [Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio
 function nameBands(page, context, taken, { view, ratio }) {
     const names = view.c.band_names(...leastRoom(ratio));
     for (let i = 0; i < names; i++) {
-        const { site, color, ink, from, to, top, bottom } = view.c.band_name(i);
-        const room = { from: from / ratio + PAD, to: to / ratio - PAD };
-        const upper = (top + bottom) / 2 / ratio - ROWS / 2;
-        for (const text of wordings(page.session.siteText(site))) {
-            const width = context.measureText(text).width + 2 * PAD;
-            const x = placeIn(room, width, upper, taken);
+        const ways = wordings(page.session.decode(view.c.band_text(i))).flatMap(([lines, rooms]) =>
+            rooms.map((which) => ({ lines, ...view.c.band_room(i, which) })),
+        );
+        for (const { lines, from, to, top, bottom } of ways) {
+            const room = { from: from / ratio + PAD / 2, to: to / ratio - PAD / 2 };
+            const width = Math.max(...lines.map((text) => context.measureText(text).width)) + PAD;
+            const height = lines.length * ROWS;
+            const upper = (top + bottom) / 2 / ratio - height / 2;
+            const x = placeIn(room, width, upper, taken, height);
             if (x === null) continue;
+            const { color, ink } = view.c.band_name(i);
             context.fillStyle = cssColor(color);
-            context.fillRect(x, upper, width, ROWS);
+            context.fillRect(x, upper, width, height);
             context.fillStyle = cssColor(ink);
-            context.fillText(text, x + PAD, upper + ROWS / 2 + 0.5);
+            for (const [nth, text] of lines.entries())
+                context.fillText(text, x + PAD / 2, upper + (nth + 0.5) * ROWS + 0.5);
             break;
         }
     }

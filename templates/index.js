@@ -57,7 +57,10 @@ function showBadges({ rows, data }, ask) {
     const made = badges.map(([words, count, text]) => {
         const className = words === "oom" ? "badge bad" : "badge";
         return count
-            ? makeButton(className, `${formatCount(count)} ${text}`, () => ask(words), { "data-words": words })
+            ? makeButton(className, `${formatCount(count)} ${text}`, () => ask(words), {
+                  "data-words": words,
+                  title: `List only these: ${text}`,
+              })
             : "";
     });
     element("badges", HTMLElement).replaceChildren(...made);
@@ -119,7 +122,9 @@ function start() {
     function applyTheme() {
         const theme = state.get().theme || (systemDark.matches ? "dark" : "light");
         document.documentElement.dataset.theme = theme;
-        setText(element("theme", HTMLButtonElement), theme === "dark" ? "Light" : "Dark");
+        const other = theme === "dark" ? "Light" : "Dark";
+        setText(element("theme", HTMLButtonElement), other);
+        element("theme", HTMLButtonElement).title = `${other} colours`;
         curves.showLegend();
         arrange();
         findings.show(state.get().row);

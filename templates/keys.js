@@ -28,7 +28,10 @@ export function goToOom(page) {
 function undoOne(page) {
     const { state } = page;
     if (endProof(page)) return;
-    if (state.range) change(page, { range: null });
+    /** @type {HTMLElement | null} */
+    const stack = page.element("panel-why", HTMLElement).querySelector('[data-action="stack"][aria-expanded="true"]');
+    if (stack?.offsetParent) stack.click();
+    else if (state.range) change(page, { range: null });
     else if (state.selected !== null || state.focus) select(page, null);
     else if (state.hole) change(page, { hole: null });
     else if (state.moment !== null) change(page, { moment: null });

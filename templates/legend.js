@@ -149,7 +149,8 @@ export function drawLegend(page) {
     const rest = bytes - entries.reduce((sum, entry) => sum + entry.bytes, 0);
     const more = `${formatCount(count - entries.length)} more`;
     if (count > entries.length) {
-        const words = entryParts(more, text(rest), formatShare(rest, bytes), "All others; Who lists them");
+        const title = `All others: ${formatExactBytes(rest)}; Who lists them`;
+        const words = entryParts(more, text(rest), formatShare(rest, bytes), title);
         items.push(make("li", "legend-entry legend-rest", make("i", "swatch"), ...words));
     }
     box.setAttribute("aria-label", `${formatBytes(bytes)} ${momentWords(page, moment)}, by colour`);

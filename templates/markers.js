@@ -34,12 +34,18 @@ export function visibleMarkers(/** @type {Page} */ page, pane = plotOf(page)) {
         .filter((mark) => mark.x >= 0 && mark.x <= pane.width);
 }
 
+/** Where a mark's line ends: that of the peak stands on the stack. @param {Page} page
+ * @param {{kind: string, event: number}} mark @param {Pane} pane */
+export const markerBottom = (page, { kind, event }, pane) =>
+    kind === "peak"
+        ? Math.min(pane.height, Math.max(0, yOfBytes(page, pane.view.c.live_at(event), pane)))
+        : pane.height;
+
 export function drawMarkerLines(/** @type {Page} */ page, /** @type {Context} */ context, /** @type {Pane} */ pane) {
     for (const mark of visibleMarkers(page, pane)) {
-        const y = Math.min(pane.height, Math.max(0, yOfBytes(page, pane.view.c.live_at(mark.event), pane)));
         context.strokeStyle = themeColor(mark.kind === "oom" ? "--bad" : mark.kind === "peak" ? "--text" : "--dim");
         context.setLineDash([3, 3]);
-        strokeLine(page, context, mark.x, -4, mark.x, mark.kind === "peak" ? y : pane.height);
+        strokeLine(page, context, mark.x, -4, mark.x, markerBottom(page, mark, pane));
         context.setLineDash([]);
     }
 }

@@ -291,10 +291,20 @@ export function openPage(page, changed, drawn) {
     page.element("app", HTMLDivElement).hidden = false;
 }
 
+/** No ring stands around what the mouse holds, though a key such as Shift was pressed before. */
+function followHand() {
+    const { dataset } = document.documentElement;
+    addEventListener("pointerdown", () => (dataset.hand = "pointer"), true);
+    const keys = (/** @type {KeyboardEvent} */ { key }) =>
+        /^(Shift|Control|Alt|Meta)$/.test(key) || delete dataset.hand;
+    addEventListener("keydown", keys, true);
+}
+
 /** Starts mouse, keys and the parts beside the timeline, once the address is read. @param {Page} page */
 export function startPage(page) {
     drawBeforeActing(page, page.element("side", HTMLElement));
     drawBeforeActing(page, page.element("map", HTMLElement));
+    followHand();
     startPlot(page);
     startMinimap(page);
     startMap(page);

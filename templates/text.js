@@ -203,9 +203,11 @@ export function consume(event) {
  * @param {[key: string, text: string][]} choices @param {(key: string) => void} act
  * @param {(key: string) => string} [idOf] the buttons' ids */
 export function makeChoices(box, choices, act, idOf) {
-    const buttons = choices.map(([key, text]) =>
-        makeButton("", text, () => act(key), { "data-choice": key, id: idOf?.(key) }),
-    );
+    const label = box.getAttribute("aria-label");
+    const buttons = choices.map(([key, text]) => {
+        const title = label ? `${label}: ${text}` : "";
+        return makeButton("", text, () => act(key), { "data-choice": key, id: idOf?.(key), title });
+    });
     box.replaceChildren(...buttons);
     return (/** @type {string} */ chosen) => {
         for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.choice === chosen));

@@ -242,6 +242,7 @@ i32 view_band_names_step(struct page_view *view, u32 rows, u32 columns) {
         return PAYLOAD_OK;
     const struct record_request *request = &view->request;
     struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
+    style.category = session_categories(view->session, view_now(view));
     if (view->by_segments)
         style_of_segments(&style);
     enum names_progress progress =
@@ -262,10 +263,23 @@ u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {
 place view_band_name(struct page_view *view, u32 index) {
     if (index >= view->names.count)
         return 0;
-    const struct band_name *name = &view->names.name[index];
+    return FILL(view, band_name, view->names.name[index].color, view->names.name[index].ink);
+}
+
+place view_band_room(struct page_view *view, u32 index, u32 which) {
+    if (index >= view->names.count || which >= ROOM_COUNT)
+        return 0;
+    const struct label_room *room = &view->names.name[index].room[which];
     uint32_t height = view_scene(view)->view.height;
-    return FILL(view, band_name, name->site, name->color, name->ink, name->room.from, name->room.to,
-                height - name->room.top, height - name->room.bottom);
+    return FILL(view, band_room, room->from, room->to, height - room->top, height - room->bottom);
+}
+
+place view_band_text(struct page_view *view, u32 index) {
+    if (index >= view->names.count)
+        return 0;
+    uint32_t nbytes =
+        band_name_text(&view->session->trace, &view->names.name[index], view->name, sizeof view->name);
+    return FILL(view, text, (double)(place)view->name, nbytes);
 }
 
 place view_pick(struct page_view *view, u32 x, u32 y) {

@@ -222,12 +222,11 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
 
 static void style_fill(struct raster_style *style, const struct chart_input *input) {
     const struct chart_options *options = input->options;
-    bool by_category = options->color_by == COLOR_BY_CATEGORY;
     *style = (struct raster_style){.dark = options->dark,
                                    .color_by = options->color_by,
                                    .capacity_bytes = options->capacity_bytes,
                                    .reserved = true,
-                                   .category = by_category ? input->verdicts->category : NULL,
+                                   .category = input->verdicts != NULL ? input->verdicts->category : NULL,
                                    .scale = options->scale};
 }
 

@@ -1,7 +1,8 @@
 /* Writes the names of call sites on the bands that have room for them. */
-#include "layout/site.h"
 #include "render/png/chart_maker.h"
 #include "render/raster/band_names.h"
+
+#include <string.h>
 
 enum { LEAST_EMS = 4 }; /* narrower bands get no name */
 
@@ -18,31 +19,54 @@ static int32_t line_height(struct font_style style) {
     return (int32_t)(font_ascent(style) + font_descent(style));
 }
 
-/* Writes a name on a plate in the band's colour, so that neither dots nor edges are behind the letters. */
-static bool name_write(const struct names_pen *pen, const struct band_name *name, const char *text,
-                       int32_t width) {
-    int32_t height = line_height(pen->style), room = (int32_t)(name->room.top - name->room.bottom);
-    struct rect plate = {pen->plot.x + (int32_t)name->room.from + pen->pad / 2,
-                         pen->plot.y + pen->plot.height - (int32_t)name->room.top + (room - height) / 2,
-                         width + pen->pad, height};
-    canvas_fill(pen->canvas, plate, name->color, 255);
-    return canvas_text(pen->canvas, pen->font, pen->style, text, plate.x + pen->pad / 2,
-                       plate.y + (int32_t)font_ascent(pen->style), name->ink);
+static int32_t text_width(const struct names_pen *pen, const char *text) {
+    return (int32_t)font_width(pen->font, pen->style, text);
 }
 
-/* Writes a name whole, or without the function, or not at all. */
+/* Writes one or two lines, if they fit into the room, on a plate in the band's colour, so that neither dots nor edges
+ * are behind the letters. False: nothing was written. */
+static bool name_fits(const struct names_pen *pen, const struct band_name *name,
+                      const struct label_room *room, const char *upper, const char *lower, bool *failed) {
+    int32_t a = text_width(pen, upper), b = text_width(pen, lower), width = a > b ? a : b;
+    int32_t line = line_height(pen->style), height = *lower != '\0' ? 2 * line : line;
+    if (room->to < room->from || width > (int32_t)(room->to - room->from) - 2 * pen->pad)
+        return false;
+    struct rect plate = {pen->plot.x + (int32_t)room->from + pen->pad / 2,
+                         pen->plot.y + pen->plot.height - (int32_t)room->top +
+                             ((int32_t)(room->top - room->bottom) - height) / 2,
+                         width + pen->pad, height};
+    int32_t x = plate.x + pen->pad / 2, y = plate.y + (int32_t)font_ascent(pen->style);
+    canvas_fill(pen->canvas, plate, name->color, 255);
+    *failed = !canvas_text(pen->canvas, pen->font, pen->style, upper, x, y, name->ink) ||
+              !canvas_text(pen->canvas, pen->font, pen->style, lower, x, y + line, name->ink);
+    return true;
+}
+
+static bool line_fits(const struct names_pen *pen, const struct band_name *name, const char *text,
+                      bool *failed) {
+    return name_fits(pen, name, &name->room[ROOM_MIDDLE], text, "", failed) ||
+           name_fits(pen, name, &name->room[ROOM_WIDEST], text, "", failed);
+}
+
+/* Writes a name whole, or without the function, or in two lines, or not at all. False: no memory. */
 static bool name_put(const struct names_pen *pen, const struct band_name *name) {
-    char text[FONT_TEXT_NBYTES];
-    site_text(pen->trace, name->site, text, sizeof text);
-    int32_t room = (int32_t)(name->room.to - name->room.from) - 2 * pen->pad;
-    for (size_t place = chart_site_place_nbytes(text);; place = 0) {
-        int32_t width = (int32_t)font_width(pen->font, pen->style, text);
-        if (width <= room)
-            return name_write(pen, name, text, width);
-        if (place == 0)
-            return true;
-        text[place] = '\0';
-    }
+    char text[FONT_TEXT_NBYTES], *half;
+    bool failed = false;
+    band_name_text(pen->trace, name, text, sizeof text);
+    if (line_fits(pen, name, text, &failed))
+        return !failed;
+    size_t place = chart_site_place_nbytes(text), middle = strlen(text) / 2;
+    half = place != 0 ? text + place : NULL;
+    for (size_t by = 0; half == NULL && by < middle; by++)
+        half = text[middle + by] == ' '   ? text + middle + by
+               : text[middle - by] == ' ' ? text + middle - by
+                                          : NULL;
+    if (half == NULL)
+        return true;
+    *half = '\0';
+    if (place == 0 || !line_fits(pen, name, text, &failed))
+        name_fits(pen, name, &name->room[ROOM_PAIR], text, half + 1, &failed);
+    return !failed;
 }
 
 bool chart_names_draw(struct canvas *canvas, struct font *font, const struct chart_layout *layout,

@@ -1,7 +1,9 @@
 #include "render/raster/band_names.h"
 
 #include "base/bytes.h"
+#include "base/words.h"
 #include "layout/filter.h"
+#include "layout/site.h"
 #include "render/raster/mix.h"
 
 struct finder {
@@ -36,35 +38,52 @@ static void run_edges(struct finder *finder, const struct band_run *run) {
     }
 }
 
-/* Finds the widest room, or a higher one that is at least half as wide: a name reads better in the middle of a band
- * than at its edge. */
-static bool run_room(const struct finder *finder, const struct band_run *run, struct label_room *room) {
-    struct label_room higher;
-    uint32_t rows = finder->rows, least = finder->columns;
+/* Finds the widest room of so many rows in the run's columns. False: none, and the room ends at 0. */
+static bool run_room(const struct finder *finder, const struct band_run *run, uint32_t rows,
+                     struct label_room *room) {
     *room = (struct label_room){0};
-    while (label_room_find(finder->low + run->from, finder->high + run->from, run->to - run->from, rows,
-                           finder->scratch, &higher) &&
-           higher.to - higher.from >= least) {
-        if (room->to == 0 && (higher.to - higher.from) / 2 > least)
-            least = (higher.to - higher.from) / 2;
-        *room = higher;
-        rows = higher.top - higher.bottom + 1;
-    }
-    return room->to != 0;
+    if (!label_room_find(finder->low + run->from, finder->high + run->from, run->to - run->from, rows,
+                         finder->scratch, room))
+        return false;
+    room->from += run->from;
+    room->to += run->from;
+    return room->to - room->from >= finder->columns;
+}
+
+static bool run_rooms(const struct finder *finder, const struct band_run *run,
+                      struct label_room room[ROOM_COUNT]) {
+    if (!run_room(finder, run, finder->rows, &room[ROOM_WIDEST]))
+        return false;
+    struct label_room higher = room[ROOM_MIDDLE] = room[ROOM_WIDEST];
+    uint32_t half = (higher.to - higher.from) / 2;
+    while (run_room(finder, run, higher.top - higher.bottom + 1, &higher) && higher.to - higher.from >= half)
+        room[ROOM_MIDDLE] = higher;
+    if (!run_room(finder, run, 2 * finder->rows, &room[ROOM_PAIR]))
+        room[ROOM_PAIR].to = 0;
+    return true;
+}
+
+/* What nine tenths of the run or more are. */
+static uint16_t run_category(const struct band_run *run) {
+    for (uint16_t i = 0; i < CATEGORY_COUNT; i++)
+        if (run->of[i] / 9 >= run->bytes / 10 && run->of[i] != 0)
+            return i;
+    return CATEGORY_COUNT;
 }
 
 static bool run_name(struct finder *finder, const struct band_run *run) {
     struct band_names *names = finder->names;
-    struct label_room room;
+    const struct timeline *timeline = finder->scene->timeline;
+    struct band_name name = {.site = run->site, .category = run_category(run), .is_rest = run->is_rest};
     run_edges(finder, run);
-    if (!run_room(finder, run, &room))
+    if (!run_rooms(finder, run, name.room))
         return true;
     if (!ARENA_GROW(&names->arena, names->name, names->capacity, (uint64_t)names->count + 1))
         return false;
-    room.from += run->from;
-    room.to += run->from;
-    uint32_t color = raster_allocation_color(finder->scene->timeline, finder->style, run->allocation);
-    names->name[names->count++] = (struct band_name){run->site, color, band_ink(color), room};
+    name.is_older = run->allocation < timeline->device->allocations.preexisting;
+    name.color = raster_allocation_color(timeline, finder->style, run->allocation, run->is_rest);
+    name.ink = band_ink(name.color);
+    names->name[names->count++] = name;
     return true;
 }
 
@@ -73,8 +92,7 @@ static void run_is_whole(const struct finder *finder) {
     struct band_names *names = finder->names;
     const struct band_run *run = &names->run;
     names->whole = true;
-    names->roomy = run->site != 0 && run->to - run->from >= finder->columns &&
-                   run->bytes / finder->rows >= finder->pixel_bytes;
+    names->roomy = run->to - run->from >= finder->columns && run->bytes / finder->rows >= finder->pixel_bytes;
     if (names->roomy)
         bytes_zero(finder->own + run->from, (run->to - run->from + 1) * sizeof *finder->own);
 }
@@ -97,7 +115,7 @@ static void run_begin(const struct finder *finder, uint32_t index) {
     const struct scene_group *group = finder->scene->group, *last = group + finder->scene->n_groups;
     while (group < last && index >= group->end)
         group++;
-    bool is_rest = group < last && group->is_rest; /* its call sites share one colour, so no name fits */
+    bool is_rest = group < last && group->is_rest; /* its call sites share one colour */
     finder->names->whole = false;
     finder->names->summed = index;
     finder->names->run = (struct band_run){
@@ -108,16 +126,18 @@ static void run_begin(const struct finder *finder, uint32_t index) {
                                           : group->end,
         .allocation = band->allocation,
         .site = is_rest ? 0 : timeline->site[timeline->device->allocations.stack[band->allocation]],
+        .is_rest = is_rest,
         .from = band->start,
         .to = band->start};
 }
 
-/* Do two allocations have one name and one colour? */
-static bool look_alike(const struct finder *finder, uint32_t a, uint32_t b) {
+/* Has an allocation the run's name and colour? */
+static bool looks_alike(const struct finder *finder, const struct band_run *run, uint32_t b) {
+    uint32_t a = run->allocation;
     const struct timeline *timeline = finder->scene->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
     const struct raster_style *style = finder->style;
-    return timeline->site[allocations->stack[a]] == timeline->site[allocations->stack[b]] &&
+    return (run->is_rest || timeline->site[allocations->stack[b]] == run->site) &&
            (allocations->birth[a] == 0) == (allocations->birth[b] == 0) &&
            filter_keeps(style->lit, a) == filter_keeps(style->lit, b) &&
            raster_key(timeline, style, a) == raster_key(timeline, style, b);
@@ -130,7 +150,7 @@ static bool run_takes(const struct finder *finder, struct band_run *run) {
         return false;
     const struct band *band = &finder->scene->bands[run->end];
     uint64_t size = finder->scene->timeline->device->allocations.size[band->allocation];
-    if (look_alike(finder, run->allocation, band->allocation))
+    if (looks_alike(finder, run, band->allocation))
         return true;
     uint64_t part = run->bytes / 16, whole = run->bytes < finder->pixel_bytes ? 0 : finder->pixel_bytes;
     uint64_t most = part > whole ? part : whole;
@@ -144,6 +164,8 @@ static void run_add(const struct finder *finder, struct band_run *run) {
     const struct band *band = &finder->scene->bands[run->end];
     uint64_t size = finder->scene->timeline->device->allocations.size[band->allocation];
     run->end++;
+    if (run->site == 0 && finder->style->category != NULL)
+        run->of[finder->style->category[band->allocation]] += size;
     run->to = band->tail > run->to ? band->tail : run->to;
     run->bytes = run->bytes > UINT64_MAX - size ? UINT64_MAX : run->bytes + size;
 }
@@ -228,6 +250,23 @@ enum names_progress band_names_step(struct band_names *names, const struct scene
     for (uint32_t i = 0; i < most && progress == NAMES_GO_ON; i++)
         progress = band_step(&finder);
     return progress == NAMES_GO_ON ? progress : names_end(names, progress);
+}
+
+uint32_t band_name_text(const struct trace *trace, const struct band_name *name, char *text,
+                        uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    bool known = name->category < CATEGORY_COUNT;
+    if (name->site != 0)
+        return site_text(trace, name->site, text, capacity);
+    if (name->is_rest)
+        words_say(&words, "smaller call sites");
+    else if (known)
+        words_say(&words, category_label[name->category].title);
+    if (name->is_older)
+        words_say(&words, name->is_rest || known ? ", older than the recording" : "older than the recording");
+    else if (!name->is_rest)
+        words_say(&words, known ? ", no stack recorded" : "no stack recorded");
+    return words_end(&words);
 }
 
 bool band_names_find(struct band_names *names, const struct scene *scene, const struct raster_style *style,

@@ -155,9 +155,10 @@ static uint32_t fade(const struct theme *theme, uint32_t rgb) {
 }
 
 uint32_t raster_allocation_color(const struct timeline *timeline, const struct raster_style *style,
-                                 uint32_t allocation) {
+                                 uint32_t allocation, bool is_rest) {
     uint32_t rgb =
-        style->color_by == COLOR_BY_SITE
+        is_rest ? (style->dark ? palette_sites_dark : palette_sites_light)[SITE_REST]
+        : style->color_by == COLOR_BY_SITE
             ? raster_site_color(timeline, timeline->site[timeline->device->allocations.stack[allocation]],
                                 style->dark)
             : raster_key_color(style->color_by, raster_key(timeline, style, allocation), style->dark);
@@ -165,7 +166,7 @@ uint32_t raster_allocation_color(const struct timeline *timeline, const struct r
 }
 
 static uint32_t allocation_color(const struct painter *painter, uint32_t allocation) {
-    return raster_allocation_color(painter->scene->timeline, painter->style, allocation);
+    return raster_allocation_color(painter->scene->timeline, painter->style, allocation, false);
 }
 
 /* ---- bands of their own ---- */

@@ -52,7 +52,7 @@ struct raster_style {
     bool reserved;           /* draw the line of reserved bytes */
     /* bitmap of allocations (layout/filter.h): all others are faded; NULL: none is */
     const uint64_t *lit;
-    /* [allocations.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
+    /* [allocations.count] enum category; NULL: as the events say. For COLOR_BY_CATEGORY and names */
     const uint8_t *category;
     uint32_t scale; /* how many times larger lines and patterns are; 0 means 1 */
     /* sums of the scene (render/raster/areas.h), drawn instead of bands; NULL: bands */
@@ -83,9 +83,9 @@ uint32_t raster_site_color(const struct timeline *timeline, uint32_t site, bool 
  * upright stripes. */
 uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x);
 
-/* The colour that the band of an allocation has. */
+/* The colour that the band of an allocation has; is_rest: among the call sites without a group of their own. */
 uint32_t raster_allocation_color(const struct timeline *timeline, const struct raster_style *style,
-                                 uint32_t allocation);
+                                 uint32_t allocation, bool is_rest);
 
 /*
  * Legends of the other colourings. Allocations with the same *key* share a colour: for size and age it is a step of the

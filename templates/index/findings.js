@@ -26,7 +26,10 @@ export function createFindings(/** @type {Batch} */ batch, /** @type {{choose: (
             const at = finding.rows.indexOf(chosen);
             if (index !== undefined) use.choose(finding.rows[(at + 1) % finding.rows.length]);
         };
-        const pressed = { "aria-pressed": finding.rows.includes(chosen) };
+        const pressed = {
+            "aria-pressed": finding.rows.includes(chosen),
+            title: `Choose the recording: ${finding.title}`,
+        };
         const button = makeButton(`finding ${finding.severity}`, "", choose, pressed);
         if (index !== undefined) button.append(makeSwatch(batch.colorOf(index) ?? "var(--curve)"));
         button.append(make("span", "kind", finding.kind_title), make("span", "title", finding.title));

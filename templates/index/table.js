@@ -122,7 +122,10 @@ function makeHead({ columns, sort, falling }, key, sortBy) {
     const sorted = sort === key;
     const [order, sign] = !sorted ? ["none", ""] : falling ? ["descending", " \u2193"] : ["ascending", " \u2191"];
     const turn = () => sortBy(key, sorted ? !falling : FALLING_FIRST.includes(key));
-    const button = makeButton("", columns[key].title + sign, turn, { "data-key": key });
+    const button = makeButton("", columns[key].title + sign, turn, {
+        "data-key": key,
+        title: `Sort by ${columns[key].title.toLowerCase()}`,
+    });
     return make("div", columns[key].number ? "cell number" : "cell", { role, "aria-sort": order }, button);
 }
 

@@ -104,19 +104,26 @@ static void pixel_check(const struct scene *scene, const struct band_name *name,
         assert_int_equal(timeline->site[timeline->device->allocations.stack[pick.allocation]], name->site);
 }
 
+static void room_lies_in_band(const struct scene *scene, const struct band_name *name,
+                              const struct label_room *room, uint32_t rows, uint32_t columns) {
+    assert_true(room->to - room->from >= columns && room->top - room->bottom >= rows);
+    assert_true(room->to <= scene->view.width && room->top <= scene->view.height);
+    for (uint32_t x = room->from; x < room->to;
+         x += x + 1 == room->to ? 1 : dice_below(&dice, room->to - x) / 2 + 1)
+        for (uint32_t row = room->bottom; row < room->top; row++)
+            pixel_check(scene, name, x, row);
+}
+
 static void rooms_check(const struct drawn *drawn, uint32_t rows, uint32_t columns) {
     for (uint32_t i = 0; i < drawn->names.count; i++) {
         const struct band_name *name = &drawn->names.name[i];
-        const struct label_room *room = &name->room;
-        assert_int_not_equal(name->site, 0);
-        assert_true(room->to - room->from >= columns && room->top - room->bottom >= rows);
-        assert_true(room->to <= drawn->scene.view.width && room->top <= drawn->scene.view.height);
-        for (uint32_t x = room->from; x < room->to;
-             x += x + 1 == room->to ? 1 : dice_below(&dice, room->to - x) / 2 + 1)
-            for (uint32_t row = room->bottom; row < room->top; row++)
-                pixel_check(&drawn->scene, name, x, row);
+        const struct label_room *room = &name->room[ROOM_MIDDLE];
+        for (uint32_t which = 0; which < ROOM_COUNT; which++)
+            if (which != ROOM_PAIR || name->room[which].to != 0)
+                room_lies_in_band(&drawn->scene, name, &name->room[which],
+                                  which == ROOM_PAIR ? 2 * rows : rows, columns);
         for (uint32_t k = 0; k < i; k++) {
-            const struct label_room *other = &drawn->names.name[k].room;
+            const struct label_room *other = &drawn->names.name[k].room[ROOM_MIDDLE];
             assert_true(room->from >= other->to || other->from >= room->to || room->bottom >= other->top ||
                         other->bottom >= room->top);
         }
@@ -160,7 +167,7 @@ static void test_neighbours_that_look_alike_have_one_name(void **state) {
     assert_true(band_names_find(&names, &scene, &style, 14, 48));
     assert_int_equal(names.count, 1);
     assert_int_equal(recording->trace.frames.frame[names.name[0].site].line, 9);
-    assert_true(names.name[0].room.top - names.name[0].room.bottom > 150);
+    assert_true(names.name[0].room[ROOM_MIDDLE].top - names.name[0].room[ROOM_MIDDLE].bottom > 150);
     band_names_release(&names);
     scene_release(&scene);
     recording_close(recording);
@@ -197,6 +204,56 @@ static void test_steps_find_the_same(void **state) {
     assert_true(found > 200);
 }
 
+/* What has no stack is named by what it is and by its age. */
+static void test_what_has_no_stack_has_a_name(void **state) {
+    (void)state;
+    static const struct {
+        uint16_t category;
+        bool is_older, is_rest;
+        const char *text;
+    } cases[] = {{CATEGORY_PARAMETER, true, false, "parameters, older than the recording"},
+                 {CATEGORY_COUNT, true, false, "older than the recording"},
+                 {CATEGORY_GRADIENT, false, false, "gradients, no stack recorded"},
+                 {CATEGORY_COUNT, false, false, "no stack recorded"},
+                 {CATEGORY_COUNT, false, true, "smaller call sites"},
+                 {CATEGORY_COUNT, true, true, "smaller call sites, older than the recording"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct band_name name = {
+            .category = cases[i].category, .is_older = cases[i].is_older, .is_rest = cases[i].is_rest};
+        char text[64];
+        assert_int_equal(band_name_text(NULL, &name, text, sizeof text), strlen(cases[i].text));
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+/* Where a tenth or more of a band is something else, its category is not said. */
+static void test_a_category_is_that_of_nearly_all(void **state) {
+    (void)state;
+    for (uint32_t others = 0; others < 2; others++) {
+        struct recording *recording = recording_open();
+        uint8_t category[100];
+        for (uint32_t i = 0; i < 100; i++) {
+            recording_allocation(recording, 1, STAYS, 1000, 0);
+            category[i] = i % 100 < 5 + 6 * others ? CATEGORY_INPUT : CATEGORY_PARAMETER;
+        }
+        struct scene scene;
+        struct band_names names;
+        scene_init(&scene, recording_settle(recording, 10), plain_host);
+        band_names_init(&names, plain_host);
+        struct view view = {.width = 400, .height = 200};
+        view_fit(&view, &recording->timeline);
+        view.top_bytes = timeline_headroom(&recording->timeline);
+        assert_true(scene_build(&scene, &view));
+        struct raster_style style = {.color_by = COLOR_BY_SITE, .category = category};
+        assert_true(band_names_find(&names, &scene, &style, 14, 48));
+        assert_int_equal(names.count, 1);
+        assert_int_equal(names.name[0].category, others != 0 ? CATEGORY_COUNT : CATEGORY_PARAMETER);
+        band_names_release(&names);
+        scene_release(&scene);
+        recording_close(recording);
+    }
+}
+
 /* ---- ink ---- */
 
 static void test_letters_stand_out(void **state) {
@@ -213,6 +270,8 @@ int main(void) {
         cmocka_unit_test(test_names_lie_in_their_bands),
         cmocka_unit_test(test_neighbours_that_look_alike_have_one_name),
         cmocka_unit_test(test_steps_find_the_same),
+        cmocka_unit_test(test_what_has_no_stack_has_a_name),
+        cmocka_unit_test(test_a_category_is_that_of_nearly_all),
         cmocka_unit_test(test_letters_stand_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
