@@ -11,6 +11,7 @@
 #include "render/png/chart.h"
 #include "render/words/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The options without the window and the capacity. */
@@ -102,11 +103,14 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     if (code != EXIT_CODE_DONE)
         return code;
     struct plan_request request;
-    char plan[PLAN_TEXT];
+    struct plan_said plan;
+    char line[PLAN_TEXT + 16];
     bool planned = planning_request(&request, settings);
-    if (!plan_sentence_find(plan, timeline, planned ? &request : NULL, NULL, scratch))
+    if (!plan_said_find(&plan, timeline, planned ? &request : NULL, NULL, scratch))
         return recording_print_no_memory(recording, scratch->limit_hit);
-    options.plan = plan[0] != '\0' ? plan : NULL;
+    snprintf(line, sizeof line, plan.certainty != NULL ? "[%s] %s" : "%s%s",
+             plan.certainty != NULL ? plan.certainty : "", plan.text);
+    options.plan = plan.text[0] != '\0' ? line : NULL;
     enum chart_error error = chart_png(picture, timeline, &options, scratch);
     if (error == CHART_OK)
         return EXIT_CODE_DONE;

@@ -18,11 +18,6 @@ bool planning_request(struct plan_request *request, const struct settings *setti
     return !settings->plan.unwanted;
 }
 
-/* In a recording that shows no limit only settings of the allocator are worth a replay each. */
-enum { SETTINGS_EVENTS_MAX = 500000 };
-static const uint32_t settings_only = 1u << WORD_FINDINGS | 1u << WORD_FUSED | 1u << WORD_CHECKPOINT |
-                                      1u << WORD_EIGHT_BIT | 1u << WORD_OFFLOAD;
-
 static bool devices_plan(struct plan_report *report, struct plan *device, const struct trace *trace,
                          const struct plan_request *request, bool all, struct arena *scratch) {
     for (uint32_t i = 0; i < trace->n_devices; i++) {
@@ -30,10 +25,10 @@ static bool devices_plan(struct plan_report *report, struct plan *device, const 
         const struct device_trace *of = &trace->devices[i];
         struct plan_request asked = *request;
         if (!all && !plan_is_asked(of, request))
-            asked.without |= settings_only;
+            asked.without |= plan_settings_alone;
         if ((of->n_events == 0 && !all) ||
-            (!all && of->n_events >
-                         (asked.without == request->without ? REPLAY_EVENTS_AT_ONCE : SETTINGS_EVENTS_MAX)))
+            (!all && of->n_events > (asked.without == request->without ? REPLAY_EVENTS_AT_ONCE
+                                                                       : PLAN_SETTINGS_EVENTS_MAX)))
             continue;
         asked.work_most = all ? 0 : plan_work_beside(of);
         struct timeline *timeline = arena_alloc(scratch, sizeof *timeline);

@@ -110,7 +110,7 @@ function leastChange(page) {
     const limit = plan.budget.used_bytes;
     const fits = plan.scope === "request" ? "Gets past it" : "Fits";
     const gain = `${fits}${limit === null ? "" : `: ${spareText(first, limit)}`}`;
-    const rest = plan.scope === "request" ? "; what the rest of its step needs is not recorded" : "";
+    const rest = plan.scope === "request" ? "; the rest of its step is not recorded" : "";
     const why = `${first.title.charAt(0).toUpperCase()}${first.title.slice(1)}${rest}.`;
     return actionLine({ head: "What to do", sure: first.certainty, code, gain, why });
 }

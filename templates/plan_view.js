@@ -12,7 +12,8 @@ import { consume, dotted, formatFine, make, makeButton } from "./text.js";
  * saves_peak_bytes: number, saves_reserved_bytes: number | null}} Change
  * @typedef {Figures & {changes: string[], cost: string, certainty: string, share: number | null, title: string,
  * code: string[]}} Plan
- * @typedef {{device: number, refused: string | null, scope: string, answer: string | null, fits: string | null,
+ * @typedef {{device: number, refused: string | null, scope: string, answer: string | null,
+ * setting: {change: string, text: string} | null, fits: string | null,
  * as_recorded: Figures,
  * recorded: {ended_by_oom: boolean}, changes: Change[],
  * budget: {used_bytes: number | null, from: string | null},
@@ -47,14 +48,12 @@ export function devicePlan(page) {
 export const isServed = (/** @type {Row} */ { fits }) =>
     fits === "yes" || fits === "with_retries" || fits === "request";
 
-/** The setting under which the least would be reserved; null: none is known. @param {Page} page */
+/** The setting that saves much of what is reserved, and the plan's sentence on it; null: there is none.
+ * @param {Page} page */
 export function bestSetting(page) {
     const plan = devicePlan(page);
-    const recorded = plan?.as_recorded.peak_reserved_bytes_max ?? 0;
-    const rows = plan?.refused === null ? plan.changes.filter(({ id }) => id.startsWith("settings:")) : [];
-    const reservedOf = (/** @type {Row} */ row) => row.peak_reserved_bytes_max ?? recorded;
-    const [row] = [...rows].sort((a, b) => reservedOf(a) - reservedOf(b));
-    return row ? { row, recorded, reserved: reservedOf(row), saved: recorded - reservedOf(row) } : null;
+    const row = plan?.changes.find(({ id }) => id === plan.setting?.change);
+    return row && plan?.setting ? { row, text: plan.setting.text } : null;
 }
 
 /** Is only the lower end of its range known? @param {Figures} row */
@@ -80,11 +79,7 @@ export function planRows({ plans, changes }) {
 }
 
 /** What a change is as code or settings to paste. @param {Row} row */
-export const planCode = ({ code }) =>
-    [code]
-        .flat()
-        .map((line) => (/^PYTORCH_\w+=/.test(line) ? `export ${line}` : line))
-        .join("\n");
+export const planCode = ({ code }) => [code].flat().join("\n");
 
 /** The bytes to spare below the limit of a row that is served. @param {Row} row @param {number} limit */
 export const spareText = (row, limit) => `${formatFine(Math.max(0, limit - needed(row)))} to spare`;

@@ -152,17 +152,14 @@ function findingBody(/** @type {Page} */ page, /** @type {PageFinding} */ findin
     ];
 }
 
-/** The answer to what another setting would have reserved, where that saves a fifth or more and memory did not run out.
- * @param {Page} page */
+/** The setting that would have reserved much less, where there is one. @param {Page} page */
 function settingCard(page) {
     const best = bestSetting(page);
-    if (!best || page.view.facts.ooms > 0 || best.saved * 5 < best.recorded) return [];
-    const { title, certainty } = best.row;
-    const { text } = tableFigures(best.recorded);
-    const head = `${title}: ${text(best.reserved)} reserved instead of ${text(best.recorded)}`;
-    const card = makeCard({ kind: "Setting", headline: head, amount: "" }, "medium", certainty, true);
+    if (!best) return [];
+    const words = { kind: "Setting", headline: best.text, amount: "" };
+    const card = makeCard(words, "medium", best.row.certainty, true);
     card.append(
-        actionLine({ head: "What to do", code: planCode(best.row), gain: `${text(best.saved)} less reserved` }),
+        actionLine({ head: "What to do", code: planCode(best.row) }),
         make("p", "card-actions", provingButton(page, "Show why", "Showing what is reserved", { tab: "allocator" })),
     );
     return [card];

@@ -100,12 +100,13 @@ class Agreement(unittest.TestCase):
     def plan_said(self, path, report, plan):
         """Every output prints the same sentence for the plan."""
         advice = {each["code"]: each["text"] for each in report["oom_details"][-1]["advice"]}
-        self.assertEqual(plan["answer"] and plan["answer"] + ".", advice.get("plan"))
-        if plan["answer"]:
+        said = plan["answer"] and ("[{}] ".format(plan["plans"][0]["certainty"]) if plan["plans"] else "") + plan["answer"]
+        self.assertEqual(said and said + ".", advice.get("plan"))
+        if said:
             brief, = [one for one in devices("report", "--brief", path) if one["device"] == plan["device"]]
-            self.assertEqual(plan["answer"], brief["plan"][0].rstrip("."))
+            self.assertEqual(said, brief["plan"][0].rstrip("."))
             for text in (say("report", path), say("plan", path)):
-                self.assertIn(" ".join(plan["answer"].split()), text)
+                self.assertIn(" ".join(said.split()), text)
 
     def lacking(self, report, plan):
         """All outputs agree on how much was short: the peak of the requests minus what the process had. Where expandable

@@ -102,6 +102,19 @@ uint32_t plan_share(const struct plan *plan, uint32_t n_blocks) {
     return (uint32_t)(us < UINT64_MAX / 2000000 ? us * 1000000 / (uint64_t)plan->span_us : UINT32_MAX - 1);
 }
 
+const struct plan_change *plan_best_setting(const struct plan *plan) {
+    const struct plan_change *best = NULL;
+    for (uint32_t i = 0; i < plan->n_changes; i++) {
+        const struct plan_change *change = &plan->change[i];
+        if (change->kind == PLAN_SETTINGS &&
+            (best == NULL || change->figures.reserved_max < best->figures.reserved_max))
+            best = change;
+    }
+    bool much = best != NULL && best->figures.reserved_known &&
+                plan_saves_much(plan->as_recorded.reserved_max, best->figures.reserved_max);
+    return much && !plan->ended_by_oom ? best : NULL;
+}
+
 static bool figures_find(struct planner *planner) {
     struct plan *plan = planner->plan;
     for (uint32_t i = 0; i < plan->n_changes; i++) {

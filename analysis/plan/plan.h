@@ -152,6 +152,20 @@ static inline bool plan_is_asked(const struct device_trace *device, const struct
     return (device->n_ooms != 0 || request->gpu_bytes != 0) && device->n_events != 0;
 }
 
+/* Otherwise only settings of the allocator are worth a replay each, up to so many events. */
+enum { PLAN_SETTINGS_EVENTS_MAX = 500000 };
+static const uint32_t plan_settings_alone = 1u << WORD_FINDINGS | 1u << WORD_FUSED | 1u << WORD_CHECKPOINT |
+                                            1u << WORD_EIGHT_BIT | 1u << WORD_OFFLOAD;
+
+/* Is a saving told at the head of an output? From a fifth of what is reserved on. */
+static inline bool plan_saves_much(uint64_t reserved, uint64_t left) {
+    return reserved > left && reserved - left >= reserved - reserved / 5 * 4;
+}
+
+/* The change of a setting under which the least would be reserved, if that saves much and memory did not run out.
+ * NULL: there is none. */
+const struct plan_change *plan_best_setting(const struct plan *plan);
+
 /* As plan_find, for a timeline alone: program, replay and verdicts are made first, in the arena. */
 bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
                       struct arena *arena);

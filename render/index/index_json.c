@@ -145,7 +145,7 @@ static void add_best_setting(struct json_writer *json, const struct index *index
         return;
     buffer_printf(&text,
                   "One setting for all %" PRIu32
-                  " ranks (model): %s; it needs %s reserved at most, and %s them all.",
+                  " ranks: %s; by the allocator's model it needs %s reserved at most, and %s them all.",
                   index->n_planned, best->name, format_bytes(best->peak_bytes).text,
                   best->served ? "serves" : "does not serve");
     buffer_add(&text, "", 1);

@@ -195,8 +195,8 @@ static bool report_device_init(struct report_device *report, uint32_t index, str
     replaying_begin(&replaying, report);
     bool found = report_device_find(report, index, arena);
     if (!replaying_end(&replaying, found) || !report_gap_find(report) || !report_ooms_model(report) ||
-        !plan_sentence_find(report->plan, &report->timeline, options->plan,
-                            options->format == REPORT_BRIEF ? plan_lines_tell : NULL, arena))
+        !plan_said_find(&report->plan, &report->timeline, options->plan,
+                        options->format == REPORT_BRIEF ? plan_lines_tell : NULL, arena))
         return false;
     categories_sum(report);
     bool all = options->top == 0 || options->top > report->n_groups;

@@ -101,7 +101,7 @@ static void device_keep(struct brief_device *brief, const struct report_device *
         peak_made_of(&made, &report->verdicts);
         peak_made_text(&made, &report->verdicts, brief->made_of, BRIEF_TEXT);
     }
-    memcpy(brief->plan, report->plan, PLAN_TEXT);
+    memcpy(brief->plan, report->plan.text, PLAN_TEXT);
     for (uint32_t i = 0; i < findings->count && i < BRIEF_FINDINGS; i++)
         finding_keep(&brief->finding[brief->n_findings++], report, &findings->finding[i]);
 }

@@ -198,8 +198,8 @@ static void add_peak_made(struct json_writer *json, const struct report_device *
     struct peak_made made;
     peak_made_of(&made, verdicts);
     peak_made_text(&made, verdicts, text, sizeof text);
-    if (report->plan[0] != '\0')
-        json_text(json, "plan", report->plan);
+    if (report->plan.text[0] != '\0')
+        json_text(json, "plan", report->plan.text);
     add_layers(json, report);
     json_object(json, "peak_made_of", JSON_COMPACT);
     json_text(json, "text", text);

@@ -63,9 +63,9 @@ static void settings_row(struct sheet *sheet, const struct report_device *report
 #define OFF                                                               \
     "Expandable segments are off, and %0b were reserved but not in use: " \
     "%V=expandable_segments:True "
-#define MODELLED                                                                   \
-    "Expandable segments were off. With %V=expandable_segments:True the recorded " \
-    "sequence, this request included, would have "
+#define MODELLED                                                                                    \
+    "Expandable segments were off. By the allocator's model, with %V=expandable_segments:True the " \
+    "recorded sequence, this request included, would have "
 #define UNUSED "%0b were reserved but not in use, more than was requested, "
 
 /* With the marks of words_tell: figures 0 to 2 are the advice's bytes, %V is the variable that sets up the allocator, %U
@@ -92,9 +92,9 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_NOT_IN_ONE_PIECE] = "What was free on the %D and what was reserved but not in use would have "
                                     "been enough together (%0b), but not in one piece.",
     [OOM_ADVICE_FITS] =
-        MODELLED "fitted into %0b of the %1b that the process had (model; what the program would do next "
-                 "is not recorded).",
-    [OOM_ADVICE_FITS_FROM] = MODELLED "needed %0b, %2b more than there was (model).",
+        MODELLED "fitted into %0b of the %1b that the process had; what the program would do next is not "
+                 "recorded.",
+    [OOM_ADVICE_FITS_FROM] = MODELLED "needed %0b, %2b more than there was.",
     [OOM_ADVICE_OFF] = OFF FIRST_TO_TRY,
     [OOM_ADVICE_OFF_LACKING] = OFF NEARLY_ALL,
     [OOM_ADVICE_UNSAID] = UNSAID FIRST_TO_TRY,
@@ -154,12 +154,17 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
         advice[i].code = oom_advice_code[found[i].kind];
         advice[i].short_bytes = found[i].kind == OOM_ADVICE_FITS_FROM ? found[i].bytes[2] : 0;
     }
-    if (report->plan[0] == '\0' || !is_end(report->device, oom->event))
+    if (report->plan.text[0] == '\0' || !is_end(report->device, oom->event))
         return count;
     advice[count].code = "plan";
     advice[count].short_bytes = 0;
     struct words words = {advice[count].text, sizeof advice[count].text, 0};
-    words_say(&words, report->plan);
+    if (report->plan.certainty != NULL) {
+        words_say(&words, "[");
+        words_say(&words, report->plan.certainty);
+        words_say(&words, "] ");
+    }
+    words_say(&words, report->plan.text);
     words_say(&words, ".");
     (void)words_end(&words);
     return count + 1;

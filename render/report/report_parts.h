@@ -40,9 +40,9 @@ struct report_device {
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct verdicts verdicts;
-    struct layer_summary layers;   /* not made for a page */
-    bool has_layers;               /* made only for a page */
-    char plan[PLAN_TEXT];          /* the plan's first sentence without its full stop; "": no plan */
+    struct layer_summary layers; /* not made for a page */
+    bool has_layers;             /* made only for a page */
+    struct plan_said plan;
     struct oom_ground *oom_ground; /* NULL: there is no such event */
     struct arena *arena;
 };

@@ -164,6 +164,18 @@ static void budget_json(struct json_writer *json, const struct plan *plan) {
     json_end(json);
 }
 
+static void setting_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
+    const struct plan_change *best = plan_best_setting(plan);
+    if (best == NULL) {
+        json_null(json, "setting");
+        return;
+    }
+    json_object(json, "setting", JSON_COMPACT);
+    json_text(json, "change", best->id);
+    json_text(json, "text", PLAN_SAID(sheet, plan_words_setting, plan));
+    json_end(json);
+}
+
 static void device_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
     char settings[ALLOCATOR_SETTINGS_TEXT];
     bool refused = plan->replay->grade == REPLAY_REFUSED;
@@ -183,6 +195,7 @@ static void device_json(struct json_writer *json, struct sheet *sheet, const str
     json_end(json);
     budget_json(json, plan);
     json_text(json, "answer", answer[0] != '\0' ? answer : NULL);
+    setting_json(json, sheet, plan);
     json_text(json, "fits", fits_name(plan, plan->as_recorded.fits));
     json_object(json, "as_recorded", JSON_LINES);
     figures_json(json, plan, &plan->as_recorded);
@@ -341,14 +354,23 @@ static void end_write(struct sheet *sheet, const struct plan *plan, const struct
                         "blocks again takes.");
 }
 
+static void code_write(struct sheet *sheet, const struct plan *plan, const struct plan_change *change,
+                       uint32_t n_blocks) {
+    char code[PLAN_TEXT];
+    struct words words = {code, sizeof code, 0};
+    plan_words_code(&words, plan, change, n_blocks);
+    (void)words_end(&words);
+    sheet_code(sheet, code);
+}
+
 static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
-    sheet_say(sheet, "%s", PLAN_SAID(sheet, plan_words_set, plan, set));
+    sheet_say(sheet, "[%s] %s", plan_certainty_name[set->certainty],
+              PLAN_SAID(sheet, plan_words_set, plan, set));
     for (uint32_t i = 0; i < set->n_changes && set->n_changes > 1; i++)
         sheet_under(sheet, i + 1, "%s",
                     PLAN_SAID(sheet, plan_words_change, plan, &plan->change[set->change[i]], set->n_blocks));
     for (uint32_t i = 0; i < set->n_changes; i++)
-        sheet_under(sheet, 0, "Code: %s",
-                    PLAN_SAID(sheet, plan_words_code, plan, &plan->change[set->change[i]], set->n_blocks));
+        code_write(sheet, plan, &plan->change[set->change[i]], set->n_blocks);
     figures_write(sheet, plan, set);
     retries_write(sheet, plan, set);
     for (uint32_t i = 0; i < set->n_changes; i++)
@@ -359,7 +381,18 @@ static void plan_write(struct sheet *sheet, const struct plan *plan, const struc
     end_write(sheet, plan, set);
 }
 
+/* Writes the setting that saves much, unless a limit was to be kept. */
+static void setting_write(struct sheet *sheet, const struct plan *plan) {
+    const struct plan_change *best = plan_best_setting(plan);
+    if (best == NULL || plan->asked_bytes != 0)
+        return;
+    sheet_say(sheet, "[%s] %s", plan_certainty_name[best->certainty],
+              PLAN_SAID(sheet, plan_words_setting, plan));
+    code_write(sheet, plan, best, 0);
+}
+
 static void answers_write(struct sheet *sheet, const struct plan *plan) {
+    setting_write(sheet, plan);
     if (plan->budget_bytes == 0)
         sheet_say(sheet, "The recording shows no limit of the device. Give the limit with --gpu SIZE.");
     else if (plan->n_plans == 0)
@@ -368,29 +401,14 @@ static void answers_write(struct sheet *sheet, const struct plan *plan) {
         plan_write(sheet, plan, &plan->plans[i]);
 }
 
-/* The next line of `text`, without the marks of a list. */
-static struct text line_take(struct text *text) {
-    const uint8_t *end = memchr(text->at, '\n', text->nbytes);
-    struct text line = {text->at, end != NULL ? (uint32_t)(end - text->at) : text->nbytes};
-    text->at += line.nbytes + (end != NULL);
-    text->nbytes -= line.nbytes + (end != NULL);
-    for (; line.nbytes != 0 && (line.at[0] == ' ' || line.at[0] == '-'); line.nbytes--)
-        line.at++;
-    return line;
-}
-
 bool plan_lines_tell(struct words *words, const struct plan *plan, struct arena *scratch) {
     struct buffer out = {.host = arena_share(scratch)};
-    struct sheet sheet = {.out = &out, .arena = scratch, .look = {.columns = 1 << 16}};
-    if (plan->budget_bytes != 0 && plan->replay->grade != REPLAY_REFUSED)
+    struct sheet sheet = {.out = &out, .arena = scratch, .lines = true, .lines_left = PLAN_LINES};
+    if (plan->asked_bytes == 0 && !plan->ended_by_oom)
+        setting_write(&sheet, plan);
+    else if (plan->budget_bytes != 0 && plan->replay->grade != REPLAY_REFUSED)
         answers_write(&sheet, plan);
-    struct text rest = {out.bytes, (uint32_t)out.nbytes};
-    for (uint32_t n = 0; n < PLAN_LINES && rest.nbytes != 0;) {
-        struct text line = line_take(&rest);
-        words_add(words, line);
-        words_say(words, line.nbytes != 0 ? "\n" : "");
-        n += line.nbytes != 0;
-    }
+    words_add(words, (struct text){out.bytes, (uint32_t)out.nbytes});
     bool done = !out.failed;
     buffer_release(&out);
     return done;
@@ -494,20 +512,21 @@ static void together_answer(struct sheet *sheet, const struct plan_together *tog
     const char *in = together->budget_bytes != 0 ? fine(sheet, together->budget_bytes) : "";
     if (together->budget_bytes == 0)
         sheet_say(sheet,
-                  "One setting for all of them (model): %s; it needs %s reserved at most instead of %s.",
+                  "[model] One setting for all of them: %s; it needs %s reserved at most instead of %s.",
                   least->settings, needs, now);
     else if (recorded->served)
         sheet_say(sheet, "All are served in %s as recorded.", in);
     else if (least->served)
         sheet_say(sheet,
-                  "One setting for all of them (model): %s; served in %s; without a limit %s reserved at "
+                  "[model] One setting for all of them: %s; served in %s; without a limit %s reserved at "
                   "most instead of %s.",
                   least->settings, in, needs, now);
     else
-        sheet_say(sheet,
-                  "No setting serves all of them in %s. The least without a limit (model): %s, %s reserved "
-                  "at most instead of %s.",
-                  in, least->settings, needs, now);
+        sheet_say(
+            sheet,
+            "[model] No setting serves all of them in %s. The least without a limit: %s, %s reserved at "
+            "most instead of %s.",
+            in, least->settings, needs, now);
 }
 
 static bool together_json(struct buffer *out, const struct plan_together *together) {

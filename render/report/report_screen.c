@@ -77,10 +77,10 @@ static void findings_write(struct sheet *sheet, const struct report_device *repo
 }
 
 static void plan_write(struct sheet *sheet, const struct report_device *report) {
-    if (report->plan[0] == '\0')
+    if (report->plan.text[0] == '\0' || report->plan.of_setting)
         return;
     sheet_heading(sheet, 3, "What to do");
-    sheet_say(sheet, "%s.", sheet_quote(sheet, report->plan, strlen(report->plan)));
+    report_plan_said(sheet, report);
 }
 
 /* Names what the screen leaves out: the other devices, and the sections of the full report. */
@@ -92,11 +92,11 @@ static void rest_write(struct sheet *sheet, const struct report_device *report) 
     if (sheet->markdown)
         return;
     if (!trace_has_allocations(trace))
-        sheet_say(sheet, "--full has %show far to trust it.", steps ? "the steps, and " : "");
+        sheet_say(sheet, "--full adds %show far to trust it.", steps ? "the steps, and " : "");
     else
-        sheet_say(sheet, "--full has every call site, categories, %s%s%show far to trust it.",
-                  report->device->n_ooms != 0 ? "the state at the error, " : "", steps ? "steps, " : "",
-                  trace_has_segments(trace) ? "fragmentation, and " : "and ");
+        sheet_say(sheet, "--full adds every call site, %s%s%s and trust.",
+                  report->device->n_ooms != 0 ? "the error" : "categories", steps ? ", steps" : "",
+                  trace_has_segments(trace) ? ", fragmentation" : "");
 }
 
 static void screen_write(struct sheet *sheet, const struct report_device *report,
@@ -109,6 +109,8 @@ static void screen_write(struct sheet *sheet, const struct report_device *report
                   sheet_format(sheet, "%s", device));
     if (begins_with_failure(&report->verdicts.findings))
         report_finding(sheet, report, &report->verdicts.findings.finding[0], true);
+    if (report->plan.of_setting)
+        report_plan_said(sheet, report);
     report_peak_made(sheet, report);
     filter_write(sheet, report);
     if (trace_has_allocations(report->trace))

@@ -241,6 +241,8 @@ const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes) {
  * before headings, and where a paragraph begins something new. */
 static void part_begin(struct sheet *sheet, enum sheet_part next) {
     enum sheet_part last = sheet->last;
+    if (sheet->lines)
+        return;
     if (sheet->elements) {
         if ((last == SHEET_POINT) != (next == SHEET_POINT))
             buffer_add_text(sheet->out, next == SHEET_POINT ? "<ul>\n" : "</ul>\n");
@@ -312,6 +314,12 @@ static void add_blanks(struct sheet *sheet, size_t count) {
  * tint_of. */
 static void add_sentence(struct sheet *sheet, const char *before, const char *tag, const char *text) {
     size_t indent = strlen(before);
+    if (sheet->lines) {
+        if (sheet->lines_left != 0)
+            add_line(sheet, before + strspn(before, " -"), text, "\n");
+        sheet->lines_left -= sheet->lines_left != 0;
+        return;
+    }
     if (sheet->elements) {
         add_element(sheet, sheet->last == SHEET_POINT ? "li" : "p", text);
         buffer_add_text(sheet->out, "\n");
@@ -367,6 +375,23 @@ void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...) 
         snprintf(before, sizeof before, "%s%" PRIu32 ". ", sheet->markdown ? "" : "  ", number);
     part_begin(sheet, SHEET_POINT);
     add_sentence(sheet, before, NULL, text);
+}
+
+void sheet_code(struct sheet *sheet, const char *code) {
+    size_t fence = backticks(code) < 3 ? 3 : backticks(code) + 1;
+    if (!sheet->elements && !sheet->markdown) {
+        for (size_t nbytes; *code != '\0'; code += nbytes + (code[nbytes] == '\n')) {
+            nbytes = strcspn(code, "\n");
+            add_sentence(sheet, "    ", NULL, sheet_format(sheet, "%.*s", (int)nbytes, code));
+        }
+        return;
+    }
+    part_begin(sheet, SHEET_PARAGRAPH);
+    if (sheet->elements)
+        add_element(sheet, "pre", code);
+    else
+        buffer_printf(sheet->out, "%.*s\n%s\n%.*s", (int)fence, "````````", code, (int)fence, "````````");
+    buffer_add_text(sheet->out, "\n");
 }
 
 /* ---- tables ---- */

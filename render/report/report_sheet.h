@@ -17,9 +17,11 @@ enum sheet_part { SHEET_NOTHING, SHEET_HEADING, SHEET_PARAGRAPH, SHEET_POINT, SH
 struct sheet {
     struct buffer *out;      /* its `failed` is set when memory ends; then nothing more is written */
     struct arena *arena;     /* memory for cells and texts */
-    bool markdown, elements; /* neither is set: text */
-    struct text_look look;   /* for text */
-    enum sheet_part last;    /* the part written last, which decides where empty lines go */
+    bool markdown, elements; /* no form is set: text */
+    bool lines; /* sentences and code as they are, each in a line; `lines_left` are still written */
+    uint32_t lines_left;
+    struct text_look look; /* for text */
+    enum sheet_part last;  /* the part written last, which decides where empty lines go */
 
     /* the open table */
     const char *const *headings;
@@ -47,6 +49,9 @@ void sheet_tagged_point(struct sheet *sheet, enum sheet_urgency urgency, const c
  * Markdown a point. */
 void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Writes code to be pasted, as it is. */
+void sheet_code(struct sheet *sheet, const char *code);
 
 /* A table is begun, filled with cells row by row, and written at its end. `headings` ends with NULL. If all headings
  * are empty, none are written, and in Markdown such a table of two columns becomes a list. */

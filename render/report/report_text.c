@@ -320,11 +320,13 @@ static bool full_write(struct buffer *out, const struct report_device *report) {
     struct sheet sheet = words_sheet(out, report->arena, report->options->format, report->options->look);
     sheet.last = SHEET_PARAGRAPH;
     words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
+    if (report->plan.of_setting)
+        report_plan_said(&sheet, report);
     report_peak_made(&sheet, report);
     report_layers(&sheet, report);
     report_findings(&sheet, report);
-    if (report->plan[0] != '\0' && report->device->n_ooms == 0)
-        sheet_say(&sheet, "%s.", sheet_quote(&sheet, report->plan, strlen(report->plan)));
+    if (report->device->n_ooms == 0 && !report->plan.of_setting)
+        report_plan_said(&sheet, report);
     if (!trace_has_allocations(report->trace)) {
         report_log_text(&sheet, report);
         report_steps(&sheet, report);

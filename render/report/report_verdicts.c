@@ -93,11 +93,24 @@ void report_finding(struct sheet *sheet, const struct report_device *report, con
                     bool in_full) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES] = "";
+    /* The setting that helps is told at the head. */
     if (in_full)
-        finding_detail(verdicts, finding, text, sizeof text);
+        (finding->kind == FINDING_FRAGMENTATION && report->plan.of_setting ? finding_facts : finding_detail)(
+            verdicts, finding, text, sizeof text);
     sheet_tagged_point(sheet, urgency_of(finding), "[%s] %s.%s%s", weight_of(sheet, finding),
                        title_of(sheet, verdicts, finding), in_full ? " " : "",
                        sheet_quote(sheet, text, strlen(text)));
+}
+
+void report_plan_said(struct sheet *sheet, const struct report_device *report) {
+    const struct plan_said *plan = &report->plan;
+    if (plan->text[0] == '\0')
+        return;
+    sheet_tagged_point(
+        sheet, plan->of_setting ? SHEET_WARNING : SHEET_NOTE, plan->certainty != NULL ? "[%s] %s." : "%s%s.",
+        plan->certainty != NULL ? plan->certainty : "", sheet_quote(sheet, plan->text, strlen(plan->text)));
+    if (plan->code[0] != '\0')
+        sheet_code(sheet, plan->code);
 }
 
 void report_findings(struct sheet *sheet, const struct report_device *report) {

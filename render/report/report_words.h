@@ -54,6 +54,8 @@ void report_findings(struct sheet *sheet, const struct report_device *report);
 /* Writes a finding as a point: its title, and `in_full` what it is about and what to do. */
 void report_finding(struct sheet *sheet, const struct report_device *report, const struct finding *finding,
                     bool in_full);
+/* Writes the plan's answer with its certainty, and what to paste; nothing if there is none. */
+void report_plan_said(struct sheet *sheet, const struct report_device *report);
 void report_steps(struct sheet *sheet, const struct report_device *report);
 void report_categories(struct sheet *sheet, const struct report_device *report);
 void report_fragmentation(struct sheet *sheet, const struct report_device *report);

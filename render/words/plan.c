@@ -74,8 +74,7 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
     case PLAN_SETTINGS: words_say(words, change->id + word_length("settings:")); break;
     case PLAN_FINDING:
         finding_say(words, plan, change,
-                    change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possibly a finding)"
-                                                                       : " (finding)");
+                    change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possible)" : "");
         break;
     case PLAN_CHECKPOINT: WORDS_TELL(words, "checkpoint %d of %d blocks", n_blocks, change->n_blocks); break;
     default: words_say(words, titles[change->kind]); break;
@@ -107,7 +106,7 @@ void plan_words_change(struct words *words, const struct plan *plan, const struc
         words_say(words, "fused=True or foreach=False for the optimizer");
         site_say(words, plan, " (", change->frame, ")");
     } else if (change->kind == PLAN_FINDING)
-        finding_say(words, plan, change, " (finding)");
+        finding_say(words, plan, change, "");
     else
         plan_words_title(words, plan, change, n_blocks);
 }
@@ -125,6 +124,7 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
     switch ((enum plan_kind)change->kind) {
     case PLAN_SETTINGS:
         allocator_settings_print(&change->settings, settings);
+        words_say(words, "export ");
         words_add(words, allocator_variable(plan->recorded->trace));
         words_say(words, "=");
         words_say(words, settings[0] != '\0' ? settings : "expandable_segments:False");
@@ -142,7 +142,7 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
         break;
     case PLAN_CHECKPOINT:
         WORDS_TELL(words,
-                   "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # in the first "
+                   "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # first "
                    "%n of %n blocks",
                    n_blocks, change->n_blocks);
         break;
@@ -183,19 +183,16 @@ static void several_say(struct words *words, const struct plan_set *set) {
 }
 
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set) {
-    static const char *const least[] = {[PLAN_OF_RECORDING] = "The least change that serves it (",
-                                        [PLAN_OF_STEP] =
-                                            "The least change with which the step runs to its end (",
-                                        [PLAN_OF_REQUEST] = "The least change that gets past this request ("};
-    words_say(words, set == plan->plans ? least[plan->scope] : "Fewer changes, dearer ones (");
-    words_say(words, plan_certainty_name[set->certainty]);
-    words_say(words, "): ");
+    static const char *const aim[] = {[PLAN_OF_RECORDING] = "To fit: ",
+                                      [PLAN_OF_STEP] = "To finish the step: ",
+                                      [PLAN_OF_REQUEST] = "To get past this request: "};
+    words_say(words, set == plan->plans ? aim[plan->scope] : "With fewer changes, dearer ones: ");
     if (set->n_changes == 1)
         plan_words_change(words, plan, &plan->change[set->change[0]], set->n_blocks);
     else
         several_say(words, set);
     if (set == plan->plans && plan->scope == PLAN_OF_REQUEST)
-        words_say(words, "; what the rest of its step needs is not recorded");
+        words_say(words, "; the rest of its step is not recorded");
 }
 
 /* Writes "18.5 GiB" or "7 GiB", as a person would. */
@@ -263,25 +260,73 @@ void plan_words_answer(struct words *words, const struct plan *plan) {
     }
 }
 
-bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
-                        const struct plan_request *asked, plan_teller *tell, struct arena *scratch) {
-    struct words words = {text, PLAN_TEXT, 0};
+void plan_words_setting(struct words *words, const struct plan *plan) {
+    const struct plan_change *best = plan_best_setting(plan);
+    if (best == NULL)
+        return;
+    plan_words_title(words, plan, best, 0);
+    WORDS_TELL(words, ": %b reserved instead of %b", best->figures.reserved_max,
+               plan->as_recorded.reserved_max);
+}
+
+/* What is worth a plan of the settings alone: memory did not run out, but much of what was reserved was never in use. */
+static bool settings_are_asked(const struct timeline *timeline) {
+    const struct device_trace *device = timeline->device;
+    return device->n_events != 0 && device->n_events <= PLAN_SETTINGS_EVENTS_MAX &&
+           device->ordinal != ORDINAL_HOST && plan_saves_much(timeline->reserved_peak, timeline->peak_bytes);
+}
+
+/* Says the answer, and what to paste for it if that is one change. */
+static void answer_say(struct plan_said *said, struct words *words, const struct plan *plan) {
+    const struct plan_set *set = plan->n_plans != 0 ? &plan->plans[0] : NULL;
+    struct words code = {said->code, sizeof said->code, 0};
+    plan_words_answer(words, plan);
+    if (set == NULL || words->nbytes == 0)
+        return;
+    said->certainty = plan_certainty_name[set->certainty];
+    if (set->n_changes == 1)
+        plan_words_code(&code, plan, &plan->change[set->change[0]], set->n_blocks);
+    (void)words_end(&code);
+}
+
+static void setting_say(struct plan_said *said, struct words *words, const struct plan *plan) {
+    const struct plan_change *best = plan_best_setting(plan);
+    struct words code = {said->code, sizeof said->code, 0};
+    if (best == NULL)
+        return;
+    plan_words_setting(words, plan);
+    plan_words_code(&code, plan, best, 0);
+    (void)words_end(&code);
+    said->certainty = plan_certainty_name[best->certainty];
+    said->of_setting = true;
+}
+
+bool plan_said_find(struct plan_said *said, const struct timeline *timeline, const struct plan_request *asked,
+                    plan_teller *tell, struct arena *scratch) {
+    struct words words = {said->text, sizeof said->text, 0};
     const struct device_trace *device = timeline->device;
     struct arena own;
-    struct plan plan = {.left_out = device->n_events > REPLAY_EVENTS_AT_ONCE};
-    text[0] = '\0';
-    if (asked == NULL || !trace_has_segments(timeline->trace) || !plan_is_asked(device, asked))
+    *said = (struct plan_said){.text = ""};
+    if (asked == NULL || !trace_has_segments(timeline->trace))
         return true;
+    bool whole = plan_is_asked(device, asked);
+    if (!whole && !settings_are_asked(timeline))
+        return true;
+    struct plan plan = {.left_out = device->n_events > REPLAY_EVENTS_AT_ONCE};
     struct plan_request request = *asked;
     request.work_most = plan_work_beside(device);
+    request.without |= whole ? 0 : plan_settings_alone;
     arena_init(&own, arena_share(scratch), SIZE_MAX);
     bool done = plan.left_out || plan_of_timeline(&plan, timeline, &request, &own);
     if (done && plan.left_out)
-        words_say(&words, "Finding what makes so large a recording fit takes long: run strata plan");
+        words_say(&words,
+                  whole ? "Finding what makes so large a recording fit takes long: run strata plan" : "");
     else if (done && tell != NULL)
         done = tell(&words, &plan, &own);
+    else if (done && !whole)
+        setting_say(said, &words, &plan);
     else if (done)
-        plan_words_answer(&words, &plan);
+        answer_say(said, &words, &plan);
     (void)words_end(&words);
     arena_release(&own);
     return done;

@@ -30,11 +30,11 @@ void plan_words_cost(struct words *words, const struct plan *plan, enum plan_cos
 /* Writes how much would be in use if the loss were computed in parts; nothing if that is not known. */
 void plan_words_loss(struct words *words, const struct plan *plan);
 
-/* Writes what to set or to write, to be pasted: "PYTORCH_ALLOC_CONF=expandable_segments:True". */
+/* Writes what to set or to write, to be pasted: "export PYTORCH_ALLOC_CONF=expandable_segments:True". */
 void plan_words_code(struct words *words, const struct plan *plan, const struct plan_change *change,
                      uint32_t n_blocks);
 
-/* Writes "The least change that serves it (model): " and the change, or the number of changes. */
+/* Writes "To fit: " and the change, or the number of changes. */
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set);
 
 /* Writes "18.13 GiB (18.5 GiB less 2 %)". */
@@ -45,11 +45,23 @@ void plan_words_budget(struct words *words, const struct plan *plan);
  * refused. */
 void plan_words_answer(struct words *words, const struct plan *plan);
 
+/* Writes "expandable_segments:True: 6.2 GiB reserved instead of 50.1 GiB" of plan_best_setting; nothing without it. */
+void plan_words_setting(struct words *words, const struct plan *plan);
+
+/* What other outputs say of a plan. */
+struct plan_said {
+    char text
+        [PLAN_TEXT]; /* a sentence without its full stop, or what a plan_teller wrote; "": nothing is said */
+    char code[PLAN_ID];    /* to be pasted for it; "": there is none */
+    const char *certainty; /* a word of plan_certainty_name; NULL: none */
+    bool of_setting;       /* it is about a setting that saves much of what is reserved */
+};
+
 /* Writes something about a plan; `scratch` is its working memory. False: no memory. */
 typedef bool plan_teller(struct words *words, const struct plan *plan, struct arena *scratch);
 
-/* Makes a plan for another output and writes it with `tell` (NULL: the answer), or writes that it would take long. The
- * text is "" if no plan is asked for: `asked` is NULL, or no request failed and no device is named. Its memory comes
- * from `scratch`'s host and is freed. False: no memory. */
-bool plan_sentence_find(char text[PLAN_TEXT], const struct timeline *timeline,
-                        const struct plan_request *asked, plan_teller *tell, struct arena *scratch);
+/* Makes a plan for another output and says its answer (with `tell`, if not NULL), or that it would take long: where a
+ * request failed or a device is named. Otherwise, where a setting may save much of what is reserved, says which. Says
+ * nothing if `asked` is NULL. Its memory comes from `scratch`'s host and is freed. False: no memory. */
+bool plan_said_find(struct plan_said *said, const struct timeline *timeline, const struct plan_request *asked,
+                    plan_teller *tell, struct arena *scratch);
