@@ -341,8 +341,8 @@ static const char *const prefixes[] = {
     "`",                  /* Markdown */
     "[rank#]: ",          /* torchrun */
     "^:%:",               /* logging.basicConfig */
-    "#-#-# @ - ^ - ",     /* logging */
     "#-#-# @ - % - ^ - ", /* logging with the logger's name */
+    "#-#-# @ - ^ - ",     /* logging */
     "#-#-# @ | ^~| @ - ", /* loguru */
     "^~| #-#-# @ | @ - ", /* loguru in autotrain */
     "[#:#:#] ^~",         /* rich's handler */
