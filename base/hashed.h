@@ -18,6 +18,13 @@
 /* Odd numbers; constants until the program draws others (cli/main.c), before its first table and thread. */
 extern uint64_t hash_key[2];
 
+/* One more value of a sequence, into a hash of 64 bits that stands for all of it: without the key nobody can choose two
+ * sequences that are taken for one. Such a hash orders nothing that is seen. */
+static inline uint64_t hash_mix(uint64_t hash, uint64_t value) {
+    uint64_t mixed = (hash ^ value) * hash_key[0];
+    return (mixed ^ mixed >> 32) * hash_key[1];
+}
+
 /* The product by a random number spreads the low half of any two keys; folding the upper half into it first makes
  * bits that are too high to reach the result count, too. */
 static inline uint32_t hash_of_key(uint64_t key) {

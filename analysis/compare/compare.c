@@ -3,6 +3,7 @@
 #include "analysis/compare/compare.h"
 
 #include "analysis/loop/category.h"
+#include "base/hashed.h"
 #include "base/search.h"
 #include "base/sort.h"
 #include "layout/site.h"
@@ -54,8 +55,7 @@ static void profile_add(struct site_profile *profile, const struct compare_side 
         profile->categories |= 1u << side->category[allocation];
     if (side->runs != NULL && allocation >= allocations->preexisting)
         profile->parts |= 1u << side_of_letter(side->runs->letter[allocation]);
-    uint64_t mixed = size * UINT64_C(0x9e3779b97f4a7c15);
-    profile->sizes += n * ((mixed ^ mixed >> 31) * UINT64_C(0xbf58476d1ce4e5b9));
+    profile->sizes += n * hash_mix(0, size);
     profile->least_bytes = size < profile->least_bytes ? size : profile->least_bytes;
     profile->most_bytes = size > profile->most_bytes ? size : profile->most_bytes;
     profile->at_end += allocations->death[allocation] >= side->timeline->n_moments ? n : 0;
@@ -351,7 +351,7 @@ static void function_match(struct matching *matching, const struct sort_row *a, 
 }
 
 static uint64_t key_of_function(const struct site_key *site) {
-    return site->file * UINT64_C(0x9e3779b97f4a7c15) ^ site->function;
+    return hash_mix(site->file, site->function);
 }
 
 static uint64_t key_of_line(const struct site_key *site) {
@@ -387,7 +387,7 @@ static uint64_t callers_hash(const struct compare_side *side, const struct site_
     for (uint32_t at = profile->stack; at != 0 && walked < CALLERS_MAX; at = stack_parent(stacks, at)) {
         if (outside && timeline_frame_is_user(timeline, stacks->frame[at])) {
             struct site_key key = site_key_of(timeline->trace, stacks->frame[at]);
-            hash = (hash ^ key.function) * UINT64_C(0x9e3779b97f4a7c15);
+            hash = hash_mix(hash, key.function);
             walked++;
         }
         outside |= stacks->frame[at] == site;

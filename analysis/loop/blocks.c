@@ -3,6 +3,7 @@
 #include "analysis/loop/category.h"
 #include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
+#include "base/hashed.h"
 #include "base/sort.h"
 #include "layout/site.h"
 
@@ -45,13 +46,13 @@ static uint64_t hash_text(uint64_t hash, struct text text) {
     return (hash ^ 0xff) * UINT64_C(1099511628211);
 }
 
-/* Numbers the stacks of equal hashes, because small keys take a sort of allocations fewer passes. */
+/* Gives the stacks of equal hashes the number of their first: small keys take a sort of allocations fewer passes. */
 static void plain_number(struct blocks_search *searching, struct sort_row *rows, struct sort_row *spare,
                          uint32_t n) {
     sort_rows(rows, spare, n);
-    for (uint32_t i = 0, number = 0; i < n; i++) {
-        number += i > 0 && rows[i].key != rows[i - 1].key;
-        searching->plain[rows[i].value] = number;
+    for (uint32_t i = 0, first = 0; i < n; i++) {
+        first = i > 0 && rows[i].key != rows[first].key ? i : first;
+        searching->plain[rows[i].value] = rows[first].value;
     }
 }
 
@@ -69,8 +70,8 @@ static bool plain_fill(struct blocks_search *searching) {
     }
     rows[0] = (struct sort_row){0, 0};
     for (uint32_t i = 1; i < n; i++) {
-        uint64_t hash = rows[stack_parent(&trace->stacks, i)].key * UINT64_C(0x9e3779b97f4a7c15);
-        rows[i] = (struct sort_row){(hash ^ hash >> 29) + of_frame[trace->stacks.frame[i]], i};
+        uint64_t outer = rows[stack_parent(&trace->stacks, i)].key;
+        rows[i] = (struct sort_row){hash_mix(outer, of_frame[trace->stacks.frame[i]]), i};
     }
     plain_number(searching, rows, spare, n);
     ARENA_DROP(searching->arena, spare, rows, of_frame);

@@ -13,15 +13,6 @@ struct key_table {
     bool failed; /* no memory */
 };
 
-/* As few slots are looked at for each stack, so that no file makes it slow. */
-enum { PROBES_MOST = 32 };
-
-static uint32_t slot_of(uint32_t outer, uint32_t frame) {
-    uint64_t mixed = ((uint64_t)frame << 32 | outer) * UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-    return (uint32_t)(mixed >> 32);
-}
-
 /* The key of the stack without its innermost frame; 0: no forward in it. */
 static uint32_t outer_key(const struct key_table *table, uint32_t stack) {
     return table->key[stack_parent(&table->trace->stacks, stack)];
@@ -29,22 +20,19 @@ static uint32_t outer_key(const struct key_table *table, uint32_t stack) {
 
 static uint32_t key_hash(const void *context, uint32_t stack) {
     const struct key_table *table = context;
-    return slot_of(outer_key(table, stack), table->trace->stacks.frame[stack]);
+    return hash_of_pair(outer_key(table, stack), table->trace->stacks.frame[stack]);
 }
 
 static uint32_t key_of(struct key_table *table, uint32_t stack) {
     const struct stack_table *stacks = &table->trace->stacks;
-    uint32_t outer = outer_key(table, stack), frame = stacks->frame[stack], probes = 0;
+    uint32_t outer = outer_key(table, stack), frame = stacks->frame[stack];
     if (outer != 0 && !stack_is_branched(stacks, outer + 1) && stacks->frame[outer + 1] == frame)
         return outer + 1;
     table->failed = table->failed || !row_table_reserve(&table->stacks, table->arena, key_hash, table);
     if (table->failed)
         return stack;
-    uint32_t *slot =
-        ROW_SEEK(&table->stacks, slot_of(outer, frame), i,
-                 ++probes > PROBES_MOST || (stacks->frame[i] == frame && outer_key(table, i) == outer));
-    if (probes > PROBES_MOST)
-        return stack;
+    uint32_t *slot = ROW_SEEK(&table->stacks, hash_of_pair(outer, frame), i,
+                              stacks->frame[i] == frame && outer_key(table, i) == outer);
     if (*slot == 0) {
         *slot = stack;
         table->stacks.count++;

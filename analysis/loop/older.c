@@ -2,6 +2,7 @@
 
 #include "analysis/loop/older_internal.h"
 #include "base/bytes.h"
+#include "base/hashed.h"
 
 const char *const older_source_name[] = {
     [OLDER_NONE] = "none", [OLDER_GRADIENTS] = "gradients", [OLDER_OPTIMIZER] = "optimizer"};
@@ -127,11 +128,8 @@ static bool optimizer_narrow(const struct naming *naming, struct group *best, st
 
 static uint64_t signature_of(const struct naming *naming, const struct group *group) {
     uint64_t sum = 0;
-    for (uint32_t k = group_next(naming, group, 0); k != UINT32_MAX; k = group_next(naming, group, k + 1)) {
-        uint64_t mixed =
-            naming->allocations->size[naming->runs->first_allocation + k] * UINT64_C(0x9e3779b97f4a7c15);
-        sum += (mixed ^ mixed >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
-    }
+    for (uint32_t k = group_next(naming, group, 0); k != UINT32_MAX; k = group_next(naming, group, k + 1))
+        sum += hash_mix(0, naming->allocations->size[naming->runs->first_allocation + k]);
     return group->bytes != 0 && sum == 0 ? 1 : sum;
 }
 

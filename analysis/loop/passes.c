@@ -1,6 +1,7 @@
 #include "analysis/loop/passes.h"
 
 #include "analysis/loop/frame_bits.h"
+#include "base/hashed.h"
 
 /* Fills `root`: for each stack a hash of the Python frames outside of its outermost forward; 0: no forward. C++ frames
  * do not count: where both are recorded, how they are mixed depends on the depth. A stack's parent comes before it, so
@@ -15,7 +16,7 @@ static bool roots_find(struct passes *passes, const struct phase_runs *runs, con
     for (uint32_t stack = 1; stack < n; stack++) {
         uint32_t parent = stack_parent(&trace->stacks, stack), frame = trace->stacks.frame[stack],
                  bits = runs->frame_bits[frame];
-        outer[stack] = (bits & BIT_PYTHON) != 0 ? (outer[parent] ^ (frame + 1)) * 0x01000193u : outer[parent];
+        outer[stack] = (bits & BIT_PYTHON) != 0 ? hash_of_pair(outer[parent], frame) : outer[parent];
         root[stack] = root[parent] != 0 ? root[parent] : (bits & BIT_FORWARD) != 0 ? outer[parent] | 1 : 0;
     }
     for (uint32_t stack = 0; stack < n; stack++)

@@ -1,5 +1,6 @@
 #include "analysis/loop/size_set.h"
 
+#include "base/hashed.h"
 #include "base/numbers.h"
 #include "base/search.h"
 
@@ -15,12 +16,8 @@ bool size_set_init(struct size_set *set, const struct sort_row *rows, uint32_t c
     return true;
 }
 
-static uint32_t recent_at(uint64_t nbytes) {
-    return (uint32_t)(nbytes * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (SIZE_SET_RECENT - 1);
-}
-
 uint32_t size_set_at(struct size_set *set, uint64_t nbytes) {
-    uint32_t slot = recent_at(nbytes);
+    uint32_t slot = hash_of_key(nbytes) & (SIZE_SET_RECENT - 1);
     if (set->recent[slot].nbytes == nbytes && nbytes != 0)
         return set->recent[slot].index;
     uint32_t low = SEARCH(0, set->count, i, set->nbytes[i] < nbytes);

@@ -2,6 +2,8 @@
  * many of its events are the last ones of the part before. */
 #include "parser/series/series_internal.h"
 
+#include "base/hashed.h"
+
 static bool strings_map(struct series *series, const struct trace *from, struct ids *ids) {
     for (uint32_t i = 0; i < from->strings.count; i++) {
         struct text bytes = trace_text(from, i);
@@ -63,9 +65,7 @@ enum { UNTIMED_LEAST = 16 }; /* events without times that must agree before two 
 /* ---- events, rebuilt from what they did ---- */
 
 static uint64_t mix(uint64_t kind, uint64_t a, uint64_t b) {
-    uint64_t key = (a + kind * 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
-    key = (key ^ (key >> 29) ^ b) * 0x94D049BB133111EBu;
-    return key ^ (key >> 32);
+    return hash_mix(hash_mix(hash_mix(0, kind), a), b);
 }
 
 /* Fills `sign[n_events]`. Requests are left out: nothing remains of one that is completed at once, and the

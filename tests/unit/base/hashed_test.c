@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "base/hashed.h"
 #include "dice.h"
@@ -100,8 +101,23 @@ static void test_chosen_keys(void **unused) {
     }
 }
 
+/* Two sequences that are chosen so that they are one under one key are two under another, and the order of values
+ * counts. */
+static void test_chosen_sequences(void **unused) {
+    const uint64_t before[2] = {hash_key[0], hash_key[1]};
+    uint64_t a = hash_mix(hash_mix(0, 512), 1024);
+    (void)unused;
+    uint64_t chosen = hash_mix(0, 2048) ^ hash_mix(0, 512) ^ 1024; /* behind 2048 it gives a's hash */
+    assert_true(hash_mix(hash_mix(0, 2048), chosen) == a);
+    assert_true(hash_mix(hash_mix(0, 1024), 512) != a);
+    hash_key[0] = UINT64_C(0x2545f4914f6cdd1d);
+    assert_true(hash_mix(hash_mix(0, 2048), chosen) != hash_mix(hash_mix(0, 512), 1024));
+    memcpy(hash_key, before, sizeof before);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_keys), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_chosen_keys), cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys), cmocka_unit_test(test_rows), cmocka_unit_test(test_chosen_keys),
+        cmocka_unit_test(test_chosen_sequences), cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
