@@ -74,5 +74,25 @@ static inline size_t utf8_fit(const char *text, size_t most) {
     return length;
 }
 
+/* The length of a text that was cut after so many bytes, without the character that the cut parts. O(1). */
+static inline size_t utf8_whole(const char *text, size_t nbytes) {
+    for (size_t back = 1; back <= 3 && back <= nbytes; back++) {
+        uint8_t byte = (uint8_t)text[nbytes - back];
+        if ((byte & 0xc0) == 0x80)
+            continue;
+        size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+        return length > back ? nbytes - back : nbytes;
+    }
+    return nbytes;
+}
+
+/* Ends a text that a full buffer may have cut at its last whole character. */
+static inline void utf8_trim(char *text) {
+    size_t nbytes = 0;
+    while (text[nbytes] != '\0')
+        nbytes++;
+    text[utf8_whole(text, nbytes)] = '\0';
+}
+
 /* The two arguments of "%.*s" for at most so many bytes of a text. */
 #define UTF8_FIT(text, most) (int)utf8_fit((text), (most)), (text)

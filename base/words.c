@@ -1,5 +1,7 @@
 #include "base/words.h"
 
+#include "base/utf8.h"
+
 static void add_byte(struct words *words, char byte) {
     if (words->nbytes + 1 < words->capacity)
         words->text[words->nbytes] = byte;
@@ -37,26 +39,11 @@ void words_number(struct words *words, uint64_t number) {
     words_say(words, digits);
 }
 
-/* The length of the character that starts with `lead`; 1 if none does. */
-static uint32_t character_nbytes(uint8_t lead) {
-    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-}
-
 uint32_t words_end(struct words *words) {
     if (words->capacity == 0)
         return words->nbytes;
-    uint32_t end = words->nbytes;
-    if (end >= words->capacity) {
-        end = words->capacity - 1;
-        for (uint32_t back = 1; back <= 3 && back <= end; back++) {
-            uint8_t byte = (uint8_t)words->text[end - back];
-            if ((byte & 0xc0) == 0x80)
-                continue;
-            if (character_nbytes(byte) > back)
-                end -= back;
-            break;
-        }
-    }
+    bool cut = words->nbytes >= words->capacity;
+    size_t end = cut ? utf8_whole(words->text, words->capacity - 1) : words->nbytes;
     words->text[end] = '\0';
     return words->nbytes;
 }

@@ -61,9 +61,12 @@ void snapshot_release(struct snapshot *snapshot) {
 
 #define KEYS_OF_FRAME (UINT64_C(1) << KEY_FILENAME | UINT64_C(1) << KEY_NAME)
 
+/* Either makes a segment: one without its size counts as unread and is not passed over. */
+#define KEYS_OF_SEGMENT (UINT64_C(1) << KEY_TOTAL_SIZE | UINT64_C(1) << KEY_BLOCKS)
+
 static bool keys_have_shape(uint64_t keys) {
-    const uint64_t any = UINT64_C(1) << KEY_ACTION | UINT64_C(1) << KEY_STATE |
-                         UINT64_C(1) << KEY_TOTAL_SIZE | UINT64_C(1) << KEY_STAGE;
+    const uint64_t any =
+        UINT64_C(1) << KEY_ACTION | UINT64_C(1) << KEY_STATE | KEYS_OF_SEGMENT | UINT64_C(1) << KEY_STAGE;
     return (keys & any) != 0 || (keys & KEYS_OF_FRAME) == KEYS_OF_FRAME;
 }
 
@@ -444,7 +447,7 @@ static bool shape_known(struct snapshot *snapshot, struct value *result) {
         return shape_frame(snapshot, result);
     if (mask >> KEY_STATE & 1)
         return shape_block(snapshot, result);
-    if (mask >> KEY_TOTAL_SIZE & 1)
+    if ((mask & KEYS_OF_SEGMENT) != 0)
         return shape_segment(snapshot, result);
     if (mask >> KEY_STAGE & 1)
         return shape_annotation(snapshot, result);

@@ -8,6 +8,7 @@
  *     dict with "action"              -> VALUE_EVENT       list of events   -> VALUE_EVENTS, a recorder
  *     dict with "state"               -> VALUE_BLOCK       list of blocks   -> VALUE_BLOCKS
  *     dict with "total_size"          -> VALUE_SEGMENT     list of segments -> VALUE_SEGMENTS
+ *       or "blocks"
  *     dict with "stage"               -> VALUE_SPENT, an annotation, stored at once
  *     any other dict                  -> VALUE_DICT        any other list   -> VALUE_LIST
  */

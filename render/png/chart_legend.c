@@ -65,6 +65,7 @@ static __attribute__((format(printf, 4, 5))) void key_add(struct keys *keys, enu
     va_start(arguments, format);
     vsnprintf(key->text, sizeof key->text, format, arguments);
     va_end(arguments);
+    utf8_trim(key->text);
 }
 
 static const char *color_text(enum color_by by) {

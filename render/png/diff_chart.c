@@ -1,6 +1,7 @@
 #include "render/png/diff_chart.h"
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "render/words/device.h"
 
 #include <stdio.h>
@@ -60,6 +61,7 @@ static void plot_title(const struct pad *pad, const struct plot_side *plot, char
                  format_count(plot->side->timeline->device->n_events).text);
     snprintf(text, capacity, "%s \xc2\xb7 %s \xc2\xb7 %s %s", plot->side->file,
              device_words(plot->side->timeline->device->ordinal).text, format_bytes(bytes).text, when);
+    utf8_trim(text);
 }
 
 static void plot_put(struct pad *pad, const struct plot_side *plot, struct rect area) {
@@ -160,6 +162,7 @@ static void headline(const struct pad *pad, char *text, size_t capacity) {
                  delta > 0 ? "more" : "less");
     if (pad->diff->filter != NULL)
         snprintf(text + strlen(text), capacity - strlen(text), " (only: %s)", pad->diff->filter);
+    utf8_trim(text);
 }
 
 static void scales_find(struct pad *pad, const struct plot_side *a, const struct plot_side *b) {

@@ -221,7 +221,7 @@ size_t font_break(struct font *font, struct font_style style, const char *text, 
             break;
     }
     if (best == 0)
-        best = strlen(text) < capacity ? strlen(text) : capacity - 1;
+        best = utf8_fit(text, capacity - 1);
     memcpy(line, text, best);
     line[best] = '\0';
     return best;

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/json_writer.h"
 #include "base/numbers.h"
+#include "base/utf8.h"
 #include "layout/site.h"
 #include "render/report/report_words.h"
 #include "render/words/device.h"
@@ -433,6 +434,8 @@ static void row_note(struct buffer *rows, const struct diff *diff) {
                               .b_peak_bytes = diff->b.timeline->peak_bytes};
     snprintf(row.file, sizeof row.file, "%s", diff->b.file);
     snprintf(row.base, sizeof row.base, "%s", diff->a.file);
+    utf8_trim(row.file);
+    utf8_trim(row.base);
     if (diff->causes.count != 0)
         diff_cause_text(diff, &diff->causes.cause[0], row.cause, sizeof row.cause);
     buffer_add(rows, &row, sizeof row);

@@ -1,5 +1,6 @@
 /* The sentences of a difference. */
 #include "base/format.h"
+#include "base/utf8.h"
 #include "layout/site.h"
 #include "render/report/diff.h"
 
@@ -221,6 +222,7 @@ void diff_cause_sentence(const struct diff *diff, const struct cause *cause, cha
         cause_what(diff, cause, site, where, what, sizeof what);
     }
     snprintf(text, capacity, "%s%s", cause->kind != CAUSE_MOVED && cause->follows ? "with it, " : "", what);
+    utf8_trim(text);
 }
 
 void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
@@ -230,4 +232,5 @@ void diff_cause_text(const struct diff *diff, const struct cause *cause, char *t
         snprintf(text, capacity, "%s", sentence);
     else
         snprintf(text, capacity, "%s: %s", format_bytes_change(cause->bytes).text, sentence);
+    utf8_trim(text);
 }

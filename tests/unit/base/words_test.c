@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -59,6 +61,13 @@ static void test_cut_on_a_character(void **state) {
     for (size_t most = 0; most < sizeof whole / sizeof *whole; most++)
         assert_int_equal(utf8_fit(text, most), whole[most]);
     assert_int_equal(utf8_fit("\x80\x80\x80\x80\x80", 4), 1); /* no text: cut anywhere */
+    for (uint32_t most = 0; most <= strlen(text); most++) {
+        char cut[16];
+        snprintf(cut, most + 1, "%s", text); /* as a full buffer cuts it */
+        assert_int_equal(utf8_whole(text, most), whole[most]);
+        utf8_trim(cut);
+        assert_int_equal(strlen(cut), whole[most]);
+    }
 }
 
 int main(void) {

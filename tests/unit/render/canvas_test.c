@@ -389,6 +389,23 @@ static void png_refuses_and_takes_back(void **state) {
     buffer_release(&out);
 }
 
+/* A word longer than the buffer is broken between two characters. */
+static void nothing_is_cut_inside_of_a_character(void **state) {
+    char text[301], line[256];
+    struct font *font = font_open();
+    const struct font_style style = {.weight = FONT_REGULAR, .px = 12};
+    (void)state;
+    assert_non_null(font);
+    for (size_t i = 0; i < 300; i += 2)
+        memcpy(text + i, "\xc3\xa4", 3);
+    for (size_t capacity = 200; capacity <= sizeof line; capacity++) {
+        size_t used = font_break(font, style, text, 100, line, capacity);
+        assert_int_equal(used % 2, 0);
+        assert_int_equal(strlen(line), used);
+    }
+    font_close(font);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canvas_refuses_invalid_sizes),
@@ -409,6 +426,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(control_characters_are_shown, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(missing_glyphs_have_ink, font_setup, font_teardown),
         cmocka_unit_test(utf8_survives_a_round_trip),
+        cmocka_unit_test(nothing_is_cut_inside_of_a_character),
         cmocka_unit_test(png_holds_the_same_pixels),
         cmocka_unit_test(png_holds_the_same_colors),
         cmocka_unit_test(png_has_text_chunks_and_no_time),
