@@ -1,5 +1,6 @@
 // Plan: which changes would make it fit, those with the least effort first, as `strata plan` found when the page was
 // written. Choosing a row shows its change in the timeline.
+import { breakable } from "./action_line.js";
 import { carriedText } from "./load.js";
 import { prove } from "./proof.js";
 import { change, perPage } from "./state.js";
@@ -119,9 +120,9 @@ function rowButton(page, row, nth, most, budget) {
     const words = make(
         "span",
         "plan-words",
-        make("b", "plan-title", row.title),
+        make("b", "plan-title", ...breakable(row.title)),
         make("span", "plan-cost", costText(row)),
-        ...[row.code].flat().map((code) => make("code", "plan-code", code)),
+        ...[row.code].flat().map((code) => make("code", "plan-code", ...breakable(code))),
     );
     const said = verdict(row, budget);
     const figures = make("span", "plan-figures", bar(row, most, budget.used_bytes), said);
@@ -160,7 +161,7 @@ function drawPlan(/** @type {Page} */ page, /** @type {DevicePlan} */ plan, /** 
     box.append(make("h2", "", plan.answer ?? "The recording shows no limit"), make("p", "plan-cost", recorded));
     const useless = rows.filter((row) => !isServed(row) && saves(row) <= 0);
     const titles = `No effect here: ${useless.map(({ title }) => title).join(", ")}`;
-    const fold = make("details", "plan-cost", make("summary", "", titles));
+    const fold = make("details", "plan-cost", make("summary", "", ...breakable(titles)));
     let heading = "";
     rows.forEach((row, i) => {
         const none = useless.includes(row);

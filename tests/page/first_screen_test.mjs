@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, each, plotBox, replay, report, resize, samples, skip, until, withPage, writePage } from "./browser.mjs";
+import { each, plotBox, replay, report, resize, samples, skip, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
