@@ -1,5 +1,6 @@
 #include "render/markup.h"
 
+#include "base/joined.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ static const char *entity_of(uint32_t code) {
 void markup_add_text(struct buffer *out, const char *text) {
     for (size_t at = 0, nbytes = strlen(text); at < nbytes;) {
         uint32_t code = utf8_next(text, nbytes, &at);
-        const char *entity = entity_of(code);
+        const char *entity = is_joined(text, at - 1) ? "&nbsp;" : entity_of(code);
         char bytes[4];
         bool blank = code == '\n' || code == '\t';
         if (entity != NULL)

@@ -15,10 +15,15 @@ export function codeBlock(code) {
     return make("div", "code-block", make("pre", "", make("code", "", ...breakable(code))), button);
 }
 
-/** Parts of a text between which a line may be broken: after a sign between two names, and nowhere inside of a
- * name or number.
- * @param {string} text */
+/** A figure with its unit. */
+const FIGURE = /([\d.,]*\d (?:%|[KMGTPE]iB|bytes|B)(?!\w))/;
+
+/** Parts of a text between which a line may be broken: after a sign between two names, and nowhere inside of a name or
+ * number, or between a figure and its unit. @param {string} text */
 export const breakable = (text) =>
+    text.split(FIGURE).flatMap((part, i) => (i % 2 ? [make("span", "whole", part)] : breakableNames(part)));
+
+const breakableNames = (/** @type {string} */ text) =>
     text.split(/(?<=[\w)\]"'](?:[/_:=(]|[.,](?!\d)))(?=\w)/).flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
 
 /** What is meant by each word of certainty. @type {Record<string, string>} */
@@ -41,7 +46,7 @@ export function actionLine({ head, sure = "", code = "", gain = "", why = "", gr
     const top = make("p", "do-head", make("b", "", head), sureWord(sure));
     const box = make("div", grey ? "do-not" : "do", top);
     if (code) box.append(codeBlock(code));
-    if (gain) box.append(make("p", "do-gain", gain));
+    if (gain) box.append(make("p", "do-gain", ...breakable(gain)));
     if (why) box.append(make("p", "do-why", ...breakable(why)));
     return box;
 }

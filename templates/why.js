@@ -306,7 +306,7 @@ function checkList(/** @type {Page} */ page) {
         const clear = state === CHECK_CLEAR;
         const named = { role: "img", "aria-label": clear ? "not found:" : "not judged:" };
         const sign = make("span", clear ? "sign clear" : "sign", clear ? "✓" : "–", named);
-        list.append(make("li", "", sign, session.decode(view.c.check_text(i))));
+        list.append(make("li", "", sign, ...breakable(session.decode(view.c.check_text(i)))));
     }
     return list;
 }
@@ -317,7 +317,7 @@ function judgedFoot(page, count) {
     const foot = make("div", count === 0 ? "why-foot alone" : "why-foot");
     const list = checkList(page);
     if (count === 0) foot.append(make("p", "nothing", "Nothing found among the kinds that could be judged."));
-    foot.append(make("p", "", page.session.decode(page.view.c.judged_text())));
+    foot.append(make("p", "", ...breakable(page.session.decode(page.view.c.judged_text()))));
     if (list.childElementCount === 0) return foot;
     foot.append(make("details", "", { open: count === 0 }, make("summary", "", "What was checked"), list));
     return foot;

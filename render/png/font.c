@@ -1,5 +1,6 @@
 #include "render/png/font.h"
 
+#include "base/joined.h"
 #include "base/utf8.h"
 
 #include <ft2build.h>
@@ -208,10 +209,18 @@ static bool pen_render(const struct pen *pen, uint32_t px, font_glyph_sink *sink
     return true;
 }
 
+/* Where the word that begins at `at` ends: at the end of the text, or at a blank where a line may end. */
+static size_t word_end(const char *text, size_t at) {
+    do
+        at += strcspn(text + at, " ");
+    while (is_joined(text, at) && ++at != 0);
+    return at;
+}
+
 size_t font_break(struct font *font, struct font_style style, const char *text, int32_t width, char *line,
                   size_t capacity) {
     size_t best = 0;
-    for (size_t end = strcspn(text, " "); end < capacity; end += 1 + strcspn(text + end + 1, " ")) {
+    for (size_t end = word_end(text, 0); end < capacity; end = word_end(text, end + 1)) {
         memcpy(line, text, end);
         line[end] = '\0';
         if (best != 0 && (int32_t)font_width(font, style, line) > width)

@@ -1,5 +1,6 @@
 #include "render/report/report_sheet.h"
 
+#include "base/joined.h"
 #include "base/utf8.h"
 #include "render/markup.h"
 
@@ -31,11 +32,9 @@ static size_t columns_behind(const struct sheet *sheet, size_t used) {
     return columns - used;
 }
 
-/* May a line end before the blank at `at`? It may not between a figure and its unit. */
+/* May a line end before the blank at `at`? */
 static bool may_break(const char *text, size_t at) {
-    bool figure = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9';
-    bool unit = text[at + 1] == '%' || (text[at + 1] >= 'A' && text[at + 1] <= 'z');
-    return text[at] == ' ' && !(figure && unit);
+    return text[at] == ' ' && !is_joined(text, at);
 }
 
 /* May a line end behind the character at `at`? So a path or an identifier that is longer than a line keeps its parts

@@ -16,6 +16,28 @@ describe("words in narrow windows", { skip }, () => {
         }, { viewport: { width: 900, height: 700 } });
     });
 
+    test("a figure and its unit stand in one line", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+            await until(() => page.locator("#panel-why .card-facts, #panel-why .do-why").count(), "the cards");
+            for (let width = 340; width <= 460; width += 6) {
+                await page.setViewportSize({ width, height: 900 });
+                const broken = await page.locator("#panel-why").evaluate((panel) => {
+                    const found = [];
+                    const texts = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT);
+                    for (let text = texts.nextNode(); text; text = texts.nextNode())
+                        for (const { index, 0: figure } of (text.textContent ?? "").matchAll(/\d (?:%|[KMG]iB)/g)) {
+                            const range = document.createRange();
+                            range.setStart(text, index);
+                            range.setEnd(text, index + figure.length);
+                            if (range.getClientRects().length > 1) found.push(text.textContent);
+                        }
+                    return found;
+                });
+                assert.deepEqual(broken, [], `at ${width} pixels`);
+            }
+        });
+    });
+
     test("the hint below the list is not cut off, and a bar without room is left out", async () => {
         await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
             await openForm(page, "who");

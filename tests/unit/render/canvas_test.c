@@ -222,6 +222,19 @@ static void elided_text_fits_every_width(void **state) {
         }
 }
 
+/* A line ends between words, but not between a figure and its unit. */
+static void a_figure_keeps_its_unit(void **state) {
+    struct font *font = *state;
+    char line[100];
+    const char *text = "a peak of 62 % activations";
+    int32_t room = (int32_t)font_width(font, regular, "a peak of 62 ");
+    assert_int_equal(font_break(font, regular, text, room, line, sizeof line), 9);
+    assert_string_equal(line, "a peak of");
+    room = (int32_t)font_width(font, regular, "a peak of 62 %");
+    assert_int_equal(font_break(font, regular, text, room, line, sizeof line), 14);
+    assert_int_equal(font_break(font, regular, "7.3 GiB here", 1, line, sizeof line), 7);
+}
+
 static void endless_text_is_bounded(void **state) {
     struct font *font = *state;
     char out[FONT_TEXT_NBYTES];
@@ -422,6 +435,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_fits_is_not_cut, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(long_text_loses_its_middle_or_its_end, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(elided_text_fits_every_width, font_setup, font_teardown),
+        cmocka_unit_test_setup_teardown(a_figure_keeps_its_unit, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(endless_text_is_bounded, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(control_characters_are_shown, font_setup, font_teardown),
         cmocka_unit_test_setup_teardown(missing_glyphs_have_ink, font_setup, font_teardown),
