@@ -92,8 +92,8 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
     case 7: return categories_settle(verdicts->judge, arena);
     case 8: return categories_end(verdicts->judge, arena);
     case 9:
-        return older_name(&verdicts->older, timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
-                          verdicts->reason, arena);
+        return older_name(&verdicts->older, timeline, &verdicts->runs, verdicts->category, verdicts->reason,
+                          arena);
     case 10:
         return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
     default: return findings_step(verdicts, step - CATEGORIES_STEPS, arena);

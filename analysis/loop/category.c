@@ -34,7 +34,7 @@ const struct wording category_reason_label[REASON_COUNT] = {
     [REASON_CUT_OFF] = {"cut_off", "the recording ends before it could tell"},
     [REASON_OF_FILE] = {"of_file", "the file has its own word for it"},
     [REASON_KEPT] = {"kept", "kept: see leak"},
-    [REASON_COPY] = {"copy", "older: a further copy of the parameters"},
+    [REASON_COPY] = {"copy", "a further copy of the parameters"},
     [REASON_POOL] = {"private_pool", "older: in a private pool, as a CUDA graph has"},
     [REASON_CACHE] = {"kv_cache", "room for keys and values"},
     [REASON_BY_SIZE] = {"by_size", "older than the recording; by their sizes"},
@@ -82,8 +82,10 @@ struct judge {
     uint32_t half;              /* run that the second half begins with */
     bool has_backward, reduces; /* reduces: only this rank's share of the summed gradient is kept */
     bool ends_with_state; /* the optimizer's step that the recording ends in makes state where it inits it */
+    bool has_modules;     /* parameters are known by the code that makes modules */
     uint32_t first_forward; /* allocation; UINT32_MAX: none */
     uint32_t never;         /* `let_go` of allocations that are never freed */
+    uint64_t *makers;       /* bits of the stacks that make what a forward takes */
 };
 
 static uint32_t birth_of(const struct judge *judge, uint32_t recorded) {
@@ -188,24 +190,86 @@ static enum category category_without_backward(struct judge *judge, uint32_t all
                                                                                         : CATEGORY_TEMPORARY;
 }
 
-/* The category of memory made once, before the loop; CATEGORY_COUNT: it was not. */
-static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint32_t bits) {
-    uint32_t let_go = judge->allocations->request[allocation],
-             recorded = allocation - judge->runs->first_allocation;
-    uint32_t first_forward =
-        judge->first_forward == UINT32_MAX ? judge->never : birth_of(judge, judge->first_forward);
-    uint32_t loop = birth_of(judge, judge->turns->loop_first);
-    bool before =
-        recorded < judge->turns->loop_first && judge->turns->loop_first < judge->runs->n_allocations;
-    if (bits & BIT_FORWARD)
-        return CATEGORY_COUNT;
-    if ((bits & BIT_PARAMETER) && (let_go > first_forward || let_go == judge->never))
+/* How long an allocation outside of every forward lives at least. */
+enum lifetime {
+    LIVES_AT_ALL,
+    LIVES_TO_FORWARD, /* until the first one */
+    LIVES_TO_LOOP,
+    LIVES_ON, /* over the first turns */
+    LIVES_TO_END
+};
+
+/* What the frames of an allocation outside of every forward and its lifetime tell of it. The first row that fits
+ * decides. */
+static const struct evidence {
+    uint32_t bits; /* one of them */
+    uint8_t lifetime, category, reason;
+} evidence[] = {
+    {BIT_STATE, LIVES_TO_LOOP, CATEGORY_OPTIMIZER_STATE, REASON_NONE},
+    {BIT_CACHE, LIVES_TO_END, CATEGORY_OTHER, REASON_CACHE},
+    {BIT_PARAMETER, LIVES_TO_FORWARD, CATEGORY_PARAMETER, REASON_NONE},
+    {BIT_DATA, LIVES_AT_ALL, CATEGORY_INPUT, REASON_NONE},
+    {BIT_INIT, LIVES_ON, CATEGORY_PARAMETER, REASON_NONE},
+};
+
+/* The moment until which an allocation lives at least. */
+static uint32_t moment_of(const struct judge *judge, enum lifetime lifetime) {
+    const struct turns *turns = judge->turns;
+    switch (lifetime) {
+    case LIVES_AT_ALL: break;
+    case LIVES_TO_FORWARD:
+        return judge->first_forward == UINT32_MAX ? judge->never - 1 : birth_of(judge, judge->first_forward);
+    case LIVES_ON:
+        if (turns->count > 2)
+            return turns->turn[1].end_moment;
+        /* fallthrough */
+    case LIVES_TO_LOOP: return birth_of(judge, turns->loop_first);
+    /* What is freed after the last allocation was freed by the program's end. */
+    case LIVES_TO_END: return birth_of(judge, judge->runs->n_allocations - 1);
+    }
+    return 0;
+}
+
+static bool lives(const struct judge *judge, uint32_t allocation, enum lifetime lifetime) {
+    return judge->allocations->request[allocation] > moment_of(judge, lifetime);
+}
+
+/* The category of memory made outside of every forward; CATEGORY_COUNT: nothing tells. */
+static enum category category_of_host(struct judge *judge, uint32_t allocation, uint32_t bits) {
+    uint32_t recorded = allocation - judge->runs->first_allocation,
+             stack = judge->allocations->stack[allocation];
+    bool loop = judge->turns->loop_first < judge->runs->n_allocations,
+         before = loop && recorded < judge->turns->loop_first;
+    for (size_t i = 0; i < sizeof evidence / sizeof *evidence; i++)
+        if ((bits & evidence[i].bits) && lives(judge, allocation, (enum lifetime)evidence[i].lifetime))
+            return evidence[i].category == CATEGORY_OTHER
+                       ? open_as(judge, allocation, (enum category_reason)evidence[i].reason)
+                       : (enum category)evidence[i].category;
+    if (before && !judge->has_modules && lives(judge, allocation, LIVES_TO_END))
         return CATEGORY_PARAMETER;
-    if ((bits & BIT_INIT) && let_go > loop)
-        return CATEGORY_PARAMETER;
-    if (before && let_go == judge->never)
-        return bits & BIT_DATA ? CATEGORY_INPUT : CATEGORY_PARAMETER;
-    return bits & BIT_DATA ? CATEGORY_INPUT : CATEGORY_COUNT;
+    if ((before && lives(judge, allocation, LIVES_TO_FORWARD)) || bits_has(judge->makers, stack))
+        return CATEGORY_INPUT;
+    return (bits & BIT_HOST) && !before ? CATEGORY_INPUT : CATEGORY_COUNT;
+}
+
+/* A forward takes what the code before it made: finds the stacks of that code. Those after it make losses and
+ * measures, even where they do before the next forward. */
+static void makers_find(struct judge *judge) {
+    const struct phase_runs *runs = judge->runs;
+    const uint8_t *letter = runs->letter + runs->first_allocation;
+    for (uint32_t r = 0; r < runs->count; r++) {
+        uint32_t first = runs->run[r].first;
+        if (!runs->run[r].has_forward)
+            continue;
+        while (letter[first] != PHASE_FORWARD)
+            first++;
+        for (uint32_t k = runs->run[r].first; k < first; k++) {
+            uint32_t i = runs->first_allocation + k;
+            if (k >= judge->turns->loop_first && judge->allocations->stack[i] != 0 &&
+                judge->allocations->request[i] > birth_of(judge, first))
+                bits_add(judge->makers, judge->allocations->stack[i]);
+        }
+    }
 }
 
 static enum category category_of_forward(struct judge *judge, uint32_t allocation, uint32_t run) {
@@ -213,16 +277,11 @@ static enum category category_of_forward(struct judge *judge, uint32_t allocatio
     uint32_t bits = runs->stack_bits[judge->allocations->stack[allocation]];
     uint32_t let_go = judge->allocations->request[allocation], next = runs->run[run].next_backward;
     bool forward = runs->letter[allocation] == PHASE_FORWARD;
-    if (is_cache(bits) && let_go == judge->never)
-        return open_as(judge, allocation, REASON_CACHE);
-    enum category loaded = category_of_loading(judge, allocation, bits);
-    if (loaded != CATEGORY_COUNT)
-        return loaded;
+    enum category made = bits & BIT_FORWARD ? CATEGORY_COUNT : category_of_host(judge, allocation, bits);
+    if (made != CATEGORY_COUNT)
+        return made;
     if (runs->stacks == STACKS_NATIVE && let_go == judge->never)
         return open_as(judge, allocation, REASON_NATIVE);
-    bool in_loop = allocation - runs->first_allocation >= judge->turns->loop_first;
-    if ((bits & BIT_HOST) && !forward && in_loop)
-        return CATEGORY_INPUT;
     if (next != UINT32_MAX)
         return let_go <= birth_of(judge, runs->run[next].first) ? CATEGORY_TEMPORARY : CATEGORY_ACTIVATION;
     if (judge->has_backward) { /* but not again before the recording ends */
@@ -481,15 +540,20 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
                             .category = category,
                             .reason = reason,
                             .held = arena_zeros(arena, (uint64_t)turns->count + 1, sizeof *judge->held),
+                            .makers = arena_bits(arena, timeline->trace->stacks.count),
                             .first_forward = UINT32_MAX,
                             .never = timeline->n_moments};
-    if (judge->held == NULL)
+    if (judge->held == NULL || judge->makers == NULL)
         return NULL;
     if (reason != NULL)
         bytes_zero(reason, judge->allocations->count);
     judge->has_backward = phase_runs_has(runs, SIDE_BACKWARD);
-    for (uint32_t i = 0; judge->has_backward && i < timeline->trace->stacks.count; i++)
-        judge->reduces |= (runs->stack_bits[i] & BIT_REDUCE) != 0;
+    for (uint32_t i = 0; i < timeline->trace->stacks.count; i++) {
+        judge->reduces |= judge->has_backward && (runs->stack_bits[i] & BIT_REDUCE);
+        judge->has_modules |= (runs->stack_bits[i] & (BIT_PARAMETER | BIT_FORWARD)) == BIT_PARAMETER;
+    }
+    if (runs->stacks == STACKS_PYTHON || runs->stacks == STACKS_MIXED)
+        makers_find(judge);
     for (uint32_t k = runs->n_allocations; k-- > 0;)
         if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
             judge->first_forward = k;
@@ -511,10 +575,40 @@ static void strangers_rename(struct judge *judge) {
     for (uint32_t i = 0; !judge->reduces && judge->runs->first_allocation == 0 && judge->n_weights > 0 &&
                          i < judge->allocations->count;
          i++)
-        if (judge->category[i] == CATEGORY_GRADIENT && judge->allocations->stack[i] != 0 &&
+        if (judge->category[i] == CATEGORY_GRADIENT &&
             !(judge->runs->stack_bits[judge->allocations->stack[i]] & BIT_ACCUMULATE) &&
             !is_weight_size(judge, judge->allocations->size[i]))
             judge->category[i] = CATEGORY_ACTIVATION;
+}
+
+/* What one stack makes outside of forwards. */
+struct made {
+    uint64_t nbytes;      /* of the first */
+    bool varies, strange; /* of two sizes; of one that no parameter has */
+};
+
+/* A line that makes nothing but tensors of the parameters' sizes copies the parameters, as moving averages do; it is no
+ * maker of inputs. False: no memory. */
+static bool copies_rename(struct judge *judge, struct arena *arena) {
+    uint32_t first = judge->runs->first_allocation;
+    struct made *made = arena_zeros(arena, judge->runs->slots.count, sizeof *made);
+    if (made == NULL)
+        return false;
+    for (uint32_t i = first; i < judge->allocations->count; i++) {
+        if (judge->category[i] != CATEGORY_INPUT)
+            continue;
+        struct made *own = &made[slot_of(judge, i)];
+        uint64_t nbytes = judge->allocations->size[i];
+        own->varies |= own->nbytes != 0 && own->nbytes != nbytes;
+        own->strange |= !is_weight_size(judge, nbytes);
+        own->nbytes = nbytes;
+    }
+    for (uint32_t i = first; i < judge->allocations->count; i++)
+        if (judge->category[i] == CATEGORY_INPUT && made[slot_of(judge, i)].varies &&
+            !made[slot_of(judge, i)].strange)
+            judge->category[i] = (uint8_t)open_as(judge, i, REASON_COPY);
+    ARENA_DROP(arena, made);
+    return true;
 }
 
 bool categories_settle(struct judge *judge, struct arena *arena) {
@@ -526,13 +620,13 @@ bool categories_settle(struct judge *judge, struct arena *arena) {
         if (runs->run[r].side == SIDE_BACKWARD)
             backward_settle(judge, &runs->run[r], r, judge->majority);
     strangers_rename(judge);
-    return true;
+    return copies_rename(judge, arena);
 }
 
 bool categories_end(struct judge *judge, struct arena *arena) {
     bytes_zero(judge->majority, (size_t)judge->runs->slots.count * sizeof *judge->majority);
     bool done = open_settle(judge, judge->majority, arena);
-    ARENA_DROP(arena, judge->weight, judge->majority, judge->held);
+    ARENA_DROP(arena, judge->weight, judge->majority, judge->makers, judge->held);
     return done;
 }
 
@@ -546,7 +640,7 @@ bool categories_find(const struct timeline *timeline, uint8_t *category, struct 
     if (done)
         categories_go_on(judge);
     done = done && categories_settle(judge, arena) && categories_end(judge, arena) &&
-           older_name(&older, timeline, &runs, &turns, category, NULL, arena) &&
+           older_name(&older, timeline, &runs, category, NULL, arena) &&
            weight_copies_name(timeline, &runs, &turns, category, arena);
     phase_runs_drop(&runs, arena);
     ARENA_DROP(arena, turns.turn);

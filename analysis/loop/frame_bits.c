@@ -20,7 +20,9 @@ enum {
     FILE_PARAMETERS = 1024,
     FILE_DATA = 2048,
     FILE_NONE = 4096,
-    FILE_CONTEXT = 8192
+    FILE_CONTEXT = 8192,
+    FILE_SHARDS = 16384, /* makes parameters and states alike */
+    FILE_LOADS = 32768
 };
 
 static const struct text_word path_words[] = {
@@ -35,7 +37,7 @@ static const struct text_word path_words[] = {
     {"apex/optimizers/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"bitsandbytes/optim/", WORD_INSIDE, FILE_OPTIMIZERS},
     {"deepspeed/ops/", WORD_INSIDE, FILE_OPTIMIZERS},
-    {"deepspeed/runtime/zero/", WORD_INSIDE, FILE_OPTIMIZERS},
+    {"deepspeed/runtime/zero/", WORD_INSIDE, FILE_OPTIMIZERS | FILE_SHARDS},
     {"zero/parti", WORD_INSIDE, FILE_SCHEDULER}, /* partition_parameters.py, partitioned_param_*.py */
     {"zero/parameter_offload.py", WORD_INSIDE, FILE_SCHEDULER},
     {"torchao/optim/", WORD_INSIDE, FILE_OPTIMIZERS},
@@ -47,8 +49,8 @@ static const struct text_word path_words[] = {
     {"torch/nn/modules/", WORD_INSIDE, FILE_MODULES},
     {"torch/nn/parameter.py", WORD_INSIDE, FILE_PARAMETERS},
     {"torch/nn/init.py", WORD_INSIDE, FILE_PARAMETERS},
-    {"torch/serialization.py", WORD_INSIDE, FILE_PARAMETERS},
-    {"safetensors", WORD_INSIDE, FILE_PARAMETERS},
+    {"torch/serialization.py", WORD_INSIDE, FILE_PARAMETERS | FILE_LOADS},
+    {"safetensors", WORD_INSIDE, FILE_PARAMETERS | FILE_LOADS},
     {"flat_param.py", WORD_INSIDE, FILE_PARAMETERS},
     {"_fsdp_param.py", WORD_INSIDE, FILE_PARAMETERS},
     {"torch/utils/data/", WORD_INSIDE, FILE_DATA},
@@ -96,7 +98,8 @@ enum {
     NAME_CACHE = 1 << 26,  /* room for keys and values */
     NAME_BUCKET = 1 << 27, /* room for gradients that ranks exchange */
     NAME_GATHER = 1 << 28,
-    NAME_REDUCE = 1 << 29
+    NAME_REDUCE = 1 << 29,
+    NAME_ROOT = 1 << 30
 };
 
 static const struct text_word name_words[] = {
@@ -111,6 +114,8 @@ static const struct text_word name_words[] = {
     {"_pre_backward", WORD_WHOLE, NAME_BACKWARDS},
     {"post_backward", WORD_WHOLE, NAME_BACKWARDS},
     {"pre_sub_module_backward_function", WORD_WHOLE, NAME_BACKWARDS},
+    {"<module>", WORD_WHOLE, NAME_ROOT},
+    {"_bootstrap", WORD_WHOLE, NAME_ROOT},
     {"unpack_hook", WORD_WHOLE, NAME_RECOMPUTES},
     {"recompute_fn", WORD_WHOLE, NAME_RECOMPUTES},
     {"recompute", WORD_WHOLE, NAME_RECOMPUTES},
@@ -152,6 +157,8 @@ static const struct text_word name_words[] = {
     {"build_model", WORD_WHOLE, NAME_LOADS},
     {"load_model", WORD_WHOLE, NAME_LOADS},
     {"load_weights", WORD_WHOLE, NAME_LOADS},
+    {"distribute_tensor", WORD_WHOLE, NAME_LOADS},
+    {"distribute_module", WORD_WHOLE, NAME_LOADS},
     {"init_weights", WORD_WHOLE, NAME_LOADS},
     {"_init_weights", WORD_WHOLE, NAME_LOADS},
     {"kv_cache", WORD_INSIDE, NAME_CACHE},
@@ -238,10 +245,13 @@ static uint32_t backward_bits(uint32_t file, uint32_t name) {
 }
 
 static uint32_t optimizer_bits(uint32_t file, uint32_t name) {
-    bool folder = (file & FILE_OPTIMIZERS) && !(file & FILE_SCHEDULER) && !(name & NAME_NO_STEP);
-    bool step = ((file & FILE_OPTIMIZER_PY) && (name & NAME_WRAPPER)) ||
+    bool optimizers = (file & FILE_OPTIMIZERS) && !(file & FILE_SCHEDULER);
+    bool step = (optimizers && !(name & NAME_NO_STEP)) ||
+                ((file & FILE_OPTIMIZER_PY) && (name & NAME_WRAPPER)) ||
                 ((file & FILE_OPTIMIZER_LIKE) && !(file & FILE_SCHEDULER) && (name & NAME_STEP));
-    return (uint32_t)((folder || step ? BIT_OPTIMIZER : 0) | (name & NAME_STATE ? BIT_STATE : 0));
+    bool state =
+        (name & NAME_STATE) || (optimizers && !(file & FILE_SHARDS) && (name & (NAME_INIT | NAME_LOADS)));
+    return (uint32_t)((step ? BIT_OPTIMIZER : 0) | (state ? BIT_STATE : 0));
 }
 
 /* How the optimizer goes over the parameters: foreach or single. */
@@ -259,7 +269,8 @@ static uint32_t python_bits(uint32_t file, uint32_t name) {
                       (name & NAME_ZERO_GRAD ? BIT_ZERO_GRAD : 0) | (name & NAME_CACHE ? BIT_CACHE : 0) |
                       (name & NAME_BUCKET ? BIT_WORK : 0) | (name & NAME_GATHER ? BIT_GATHER : 0) |
                       (name & NAME_REDUCE ? BIT_REDUCE : 0) | (file & FILE_CONTEXT ? BIT_NO_GRAD : 0) |
-                      (file & FILE_CHECKPOINT ? BIT_CHECKPOINT : 0) | way_bits(name));
+                      (file & FILE_CHECKPOINT ? BIT_CHECKPOINT : 0) | (file & FILE_LOADS ? BIT_LOAD : 0) |
+                      (name & NAME_ROOT ? BIT_ROOT : 0) | way_bits(name));
 }
 
 static uint32_t native_bits(uint32_t name) {

@@ -11,7 +11,7 @@ enum frame_bit {
     BIT_ACCUMULATE = 8,  /* where autograd stores a gradient */
     BIT_KERNEL = 16,     /* a kernel with "backward" in its name: counts only if nothing else tells */
     BIT_OPTIMIZER = 32,  /* inside an optimizer's step */
-    BIT_STATE = 64,      /* where an optimizer makes its state */
+    BIT_STATE = 64,      /* where an optimizer makes its state, its __init__ and load_state_dict included */
     BIT_FORWARD = 128,   /* forward() of a module, or a call of it */
     BIT_PARAMETER = 256, /* makes, moves or fills a module */
     BIT_INIT = 512,      /* any __init__ */
@@ -32,7 +32,9 @@ enum frame_bit {
     BIT_NO_GRAD = 1 << 22,    /* a function decorated with no_grad, inference_mode or the like */
     BIT_CHECKPOINT = 1 << 23, /* activation checkpointing: nothing inside of it stays */
     /* for stacks only: a forward runs backward, so its end is no end of a step */
-    BIT_BACKWARD_WITHIN = 1 << 24
+    BIT_BACKWARD_WITHIN = 1 << 24,
+    BIT_LOAD = 1 << 25, /* reads tensors from a file: torch.load, safetensors */
+    BIT_ROOT = 1 << 26  /* where a program or a thread of Python begins */
 };
 
 /* Fills the bits of every frame, `bits[frames.count]`. Each text is looked at once, however many frames have it.

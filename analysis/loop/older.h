@@ -13,7 +13,6 @@ enum older_source { OLDER_NONE, OLDER_GRADIENTS, OLDER_OPTIMIZER };
 struct older {
     uint64_t bytes, named_bytes; /* of all older memory; of the part with a category */
     uint32_t copies;             /* copies of the parameters that still exist at the end */
-    bool exits; /* almost nothing is held: what is freed after the last allocation was freed by the exit */
     enum older_source source;
     /* of the multiset of sizes that one backward, or else one step, makes; 0: none */
     uint64_t signature;
@@ -22,7 +21,7 @@ struct older {
 /* "gradients", for JSON. */
 extern const char *const older_source_name[]; /* by enum older_source */
 
-/* Names older memory that is CATEGORY_OTHER in `category[allocations.count]` and clears its `reason` (NULL: not
- * wanted). O(n log n) in older memory, O(n log sizes) in the rest. False: no memory. */
+/* Names older memory that is CATEGORY_OTHER in `category[allocations.count]`, and copies that were read from files, and
+ * sets their `reason` (NULL: not wanted). O(n log n). False: no memory. */
 bool older_name(struct older *older, const struct timeline *timeline, const struct phase_runs *runs,
-                const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena);
+                uint8_t *category, uint8_t *reason, struct arena *arena);

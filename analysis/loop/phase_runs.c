@@ -40,18 +40,29 @@ static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struc
     return n_python * 20 < n_stacks ? STACKS_NATIVE : STACKS_MIXED;
 }
 
-/* Autograd's own thread has no Python frames: if only Python was recorded, it made the allocations without a stack. */
+/* Do stacks of the recording show where the program begins? */
+static bool has_roots(const struct phase_runs *runs, const struct allocations *allocations) {
+    for (uint32_t i = runs->first_allocation; i < allocations->count; i++)
+        if (runs->stack_bits[allocations->stack[i]] & BIT_ROOT)
+            return true;
+    return false;
+}
+
+/* Autograd's own thread has no Python frames but those of hooks: if only Python was recorded, it made the allocations
+ * whose stack does not begin where the program or a thread of it does. */
 static void letters_by_stack(struct phase_runs *runs, const struct allocations *allocations) {
     uint8_t before = PHASE_HOST;
+    bool rooted = runs->stacks == STACKS_PYTHON && has_roots(runs, allocations);
     for (uint32_t i = 0; i < runs->first_allocation; i++)
         runs->letter[i] = allocations->flags[i] & ALLOCATION_STACK_OF_FREE
                               ? (uint8_t)PHASE_UNKNOWN
                               : letter_of_bits(runs->stack_bits[allocations->stack[i]]);
     for (uint32_t i = runs->first_allocation; i < allocations->count; i++) {
-        uint8_t letter = letter_of_bits(runs->stack_bits[allocations->stack[i]]);
+        uint32_t bits = runs->stack_bits[allocations->stack[i]];
+        uint8_t letter = letter_of_bits(bits);
         if (runs->stacks == STACKS_NONE)
             letter = PHASE_HOST;
-        else if (letter == PHASE_UNKNOWN)
+        else if (letter == PHASE_UNKNOWN || (rooted && !(bits & BIT_ROOT) && letter != PHASE_OPTIMIZER))
             letter = runs->stacks == STACKS_PYTHON ? PHASE_BACKWARD : before;
         runs->letter[i] = before = letter;
     }

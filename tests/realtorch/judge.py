@@ -75,7 +75,7 @@ def claims(strata, row, folder):
         yield from fault_claims(row, found, found[0] if found else None, saving)
     else:
         yield from healthy_claims(row, found)
-    if not late and row["stacks"] != "none":
+    if row["stacks"] != "none":
         share = right_share(device, truth)
         yield "categories", share >= .9, f"{100 * share:.1f} % of the peak's bytes are in the right category"
 

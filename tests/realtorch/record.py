@@ -39,9 +39,25 @@ def lines_of(program):
     return marks
 
 
-def allocations(events):
-    """[address, bytes, event of its allocation, event of its free or None, frames] of each allocation."""
-    rows, live = [], {}
+def allocations(snapshot):
+    """[address, bytes, event of its allocation, event of its free or None, frames] of each allocation; the event of what is
+    older than the recording is -1."""
+    rows, live, events = [], {}, snapshot["device_traces"][0]
+    born = set()
+    for e in events:
+        if e["action"] == "alloc":
+            born.add(e["addr"])
+        elif e["action"] == "free_requested" and e["addr"] not in born:
+            live[e["addr"]] = len(rows)
+            rows.append([e["addr"], e["size"], -1, None, []])
+            born.add(e["addr"])
+    for segment in snapshot["segments"]:
+        at = segment["address"]
+        for block in segment["blocks"]:
+            at = block.get("address", at)
+            if segment["device"] == 0 and block["state"] == "active_allocated" and at not in born:
+                rows.append([at, block["requested_size"], -1, None, []])
+            at += block["size"]
     for i, e in enumerate(events):
         if e["action"] == "alloc":
             live[e["addr"]] = len(rows)
@@ -67,7 +83,7 @@ def peak_of(rows):
 def truth_of(snapshot, noted, program):
     events = snapshot["device_traces"][0]
     times = [e.get("time_us", 0) for e in events]
-    rows = allocations(events)
+    rows = allocations(snapshot)
     peak, at = peak_of(rows)
     by_address = {}
     for category, address, size, seen in noted["seen"]:
@@ -77,13 +93,14 @@ def truth_of(snapshot, noted, program):
     for address, size, begin, end, frames in rows:
         if begin > at or end is not None and end <= at:
             continue
-        first, last = times[begin] - 5, times[end] + 5 if end is not None else float("inf")
+        first, last = times[max(0, begin)] - 5, times[end] + 5 if end is not None else float("inf")
         label = next((c for c, n, seen in by_address.get(address, []) if n == size and any(first <= t <= last for t in seen)), None)
-        label = label or next((w for f in frames if (w := named.get((os.path.basename(f["filename"]), f["line"])))), "rest")
+        label = label or next((w for f in frames if (w := named.get((os.path.basename(f["filename"]), f["line"])))), None)
+        label = label or ("inputs" if any(f["name"] == "send_to_device" for f in frames) else "rest")  # accelerate's, for Trainer
         totals[label] = totals.get(label, 0) + size
     stamps = [t // 1000 for t, _ in noted["marks"]]
     now = []
-    for _, what in noted["marks"][:bisect.bisect_right(stamps, (times[at] if times else 0) + 1)]:
+    for _, what in noted["marks"][:bisect.bisect_right(stamps, (times[max(0, at)] if times else 0) + 1)]:
         if not what.endswith(" end"):
             now.append(what)
         elif what[:-4] in now:

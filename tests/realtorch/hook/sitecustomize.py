@@ -4,12 +4,14 @@ No frame of this file lies between the program and an allocation: what wraps tor
 of torch's own file.
 """
 import atexit
+import collections
 import gc
 import json
 import os
 import sys
 import time
 import traceback
+import weakref
 
 import torch
 import torch.utils.checkpoint
@@ -25,18 +27,18 @@ def mark(what):
 
 
 WRAPPER = '''
-def wrap(function, mark, begin, end):
+def wrap(function, begin, end):
     depth = [0]
     def call(*args, **kwargs):
         depth[0] += 1
         if depth[0] == 1:
-            mark(begin)
+            begin(args)
         try:
             return function(*args, **kwargs)
         finally:
             depth[0] -= 1
             if depth[0] == 0:
-                mark(end)
+                end()
     return call
 '''
 scope = {}
@@ -62,15 +64,34 @@ def note(category, tensor):
     seen.setdefault((category, address, size), []).append(now)
 
 
-def modules():
-    found = [o for o in gc.get_objects() if isinstance(o, torch.nn.Module)]
-    for m in found:
-        for p in m._parameters.values():
+called = weakref.WeakKeyDictionary()  # modules that the program calls -> how often
+
+
+def note_module(module):
+    for p in module.parameters():
+        if isinstance(p, torch.nn.Parameter):  # functional_call puts other tensors there
             note("parameters", p)
-            if p is not None and p.grad is not None:
-                note("gradients", p.grad)
-        for b in m._buffers.values():
-            note("buffers", b)
+            note("gradients", p.grad)
+    for b in module.buffers():
+        note("buffers", b)
+
+
+def modules():
+    for module in [o for o in gc.get_objects() if isinstance(o, torch.nn.Module)]:
+        note_module(module)
+
+
+def before_forward(args):
+    mark("forward")
+    called[args[0]] = called.get(args[0], 0) + 1
+    if called[args[0]] <= 200:
+        note_module(args[0])
+
+
+def after_backward():
+    mark("backward end")
+    for module in list(called):
+        note_module(module)
 
 
 def before_step(optimizer, *_):
@@ -78,11 +99,20 @@ def before_step(optimizer, *_):
     for group in optimizer.param_groups:
         for p in group["params"]:
             note("parameters", p)
-            if p.grad is not None:
-                note("gradients", p.grad)
+            note("gradients", p.grad)
 
 
 steps = [0]
+
+
+def note_state(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple, collections.deque)):
+        for v in value:
+            note_state(v)
+    else:
+        note("optimizer state", value)
 
 
 def after_step(optimizer, *_):
@@ -90,9 +120,7 @@ def after_step(optimizer, *_):
     for group in optimizer.param_groups:
         for p in group["params"]:
             note("parameters", p)
-    for state in optimizer.state.values():
-        for v in state.values():
-            note("optimizer state", v)
+    note_state(dict(optimizer.state))
     steps[0] += 1
     if steps[0] <= 2:
         modules()
@@ -103,13 +131,13 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 register_optimizer_step_pre_hook(before_step)
 register_optimizer_step_post_hook(after_step)
 if hasattr(torch.autograd.graph, "_engine_run_backward"):
-    engine = wrap(torch.autograd.graph._engine_run_backward, mark, "backward", "backward end")
+    engine = wrap(torch.autograd.graph._engine_run_backward, lambda args: mark("backward"), after_backward)
     for holder in (torch.autograd.graph, torch.autograd, torch._tensor, torch.utils.checkpoint):
         if hasattr(holder, "_engine_run_backward"):
             holder._engine_run_backward = engine
 else:
-    torch.Tensor.backward = wrap(torch.Tensor.backward, mark, "backward", "backward end")
-torch.nn.Module.__call__ = wrap(torch.nn.Module.__call__, mark, "forward", "forward end")
+    torch.Tensor.backward = wrap(torch.Tensor.backward, lambda args: mark("backward"), after_backward)
+torch.nn.Module.__call__ = wrap(torch.nn.Module.__call__, before_forward, lambda: mark("forward end"))
 torch.backends.cudnn.enabled = False
 if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
     torch.backends.cuda.enable_cudnn_sdp(False)
@@ -133,6 +161,8 @@ def on_oom(device, wanted, total, free):
         result["oom_observer"] = {"wanted": wanted, "total": total, "free": free}
         mark("out of memory")
         dump(out)
+        for module in list(called):
+            note_module(module)
 
 
 torch.cuda.init()
