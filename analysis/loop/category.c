@@ -253,23 +253,34 @@ static enum category category_of_host(struct judge *judge, uint32_t allocation, 
 }
 
 /* A forward takes what the code before it made: finds the stacks of that code. Those after it make losses and
- * measures, even where they do before the next forward. */
-static void makers_find(struct judge *judge) {
+ * measures, even where they do before the next forward. What outlives the next two forwards was kept, and is no batch.
+ * False: no memory. */
+static bool makers_find(struct judge *judge, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
     const uint8_t *letter = runs->letter + runs->first_allocation;
-    for (uint32_t r = 0; r < runs->count; r++) {
+    uint32_t n_stacks = judge->timeline->trace->stacks.count;
+    uint64_t *keepers = arena_bits(arena, n_stacks);
+    if (keepers == NULL)
+        return false;
+    for (uint32_t r = runs->count, next = judge->never, behind = judge->never; r-- > 0;) {
         uint32_t first = runs->run[r].first;
         if (!runs->run[r].has_forward)
             continue;
         while (letter[first] != PHASE_FORWARD)
             first++;
+        uint32_t begin = birth_of(judge, first);
         for (uint32_t k = runs->run[r].first; k < first; k++) {
-            uint32_t i = runs->first_allocation + k;
-            if (k >= judge->turns->loop_first && judge->allocations->stack[i] != 0 &&
-                judge->allocations->request[i] > birth_of(judge, first))
-                bits_add(judge->makers, judge->allocations->stack[i]);
+            uint32_t i = runs->first_allocation + k, let_go = judge->allocations->request[i];
+            if (k >= judge->turns->loop_first && judge->allocations->stack[i] != 0 && let_go > begin)
+                bits_add(let_go > behind ? keepers : judge->makers, judge->allocations->stack[i]);
         }
+        behind = next;
+        next = begin;
     }
+    for (uint32_t word = 0; word <= n_stacks / 64; word++)
+        judge->makers[word] &= ~keepers[word];
+    ARENA_DROP(arena, keepers);
+    return true;
 }
 
 static enum category category_of_forward(struct judge *judge, uint32_t allocation, uint32_t run) {
@@ -552,8 +563,8 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
         judge->reduces |= judge->has_backward && (runs->stack_bits[i] & BIT_REDUCE);
         judge->has_modules |= (runs->stack_bits[i] & (BIT_PARAMETER | BIT_FORWARD)) == BIT_PARAMETER;
     }
-    if (runs->stacks == STACKS_PYTHON || runs->stacks == STACKS_MIXED)
-        makers_find(judge);
+    if ((runs->stacks == STACKS_PYTHON || runs->stacks == STACKS_MIXED) && !makers_find(judge, arena))
+        return NULL;
     for (uint32_t k = runs->n_allocations; k-- > 0;)
         if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
             judge->first_forward = k;
