@@ -124,16 +124,6 @@ struct figure format_bytes_in(uint64_t bytes, unsigned unit) {
     return figure;
 }
 
-struct figure format_range_in(uint64_t least, uint64_t most, unsigned unit) {
-    struct figure low = format_bytes_in(least, unit), high = format_bytes_in(most, unit);
-    if (text_is(word_text(low.text), high.text))
-        return high;
-    for (char *end = low.text; *end != '\0'; end++)
-        if (*end == ' ') /* the unit stands once */
-            *end = '\0';
-    return figure_of_two(low.text, figure_of_two(" to ", high.text).text);
-}
-
 struct figure format_change_in(int64_t bytes, unsigned unit) {
     return figure_of_two(bytes < 0   ? "-"
                          : bytes > 0 ? "+"

@@ -30,9 +30,6 @@ unsigned format_unit_fine(uint64_t most);
 /* In that unit: "0.13 GiB", "497.6 MiB", "512 B". Only zero prints as zero: the least is "<0.01" or "<0.1". */
 struct figure format_bytes_in(uint64_t bytes, unsigned unit);
 
-/* From `least` to `most` in that unit: "7.85 to 9.58 GiB"; one figure where both print alike. */
-struct figure format_range_in(uint64_t least, uint64_t most, unsigned unit);
-
 /* The same with a sign. */
 struct figure format_change_in(int64_t bytes, unsigned unit);
 

@@ -4,17 +4,22 @@
 #include "base/sort.h"
 #include "trace/id_slots.h"
 
-/* Sums by stack; `group_of[slot]` becomes a group's index + 1. Returns the number of groups. */
+/* Sums by stack and part; `group_of[GROUP_PARTS * slot + part]` becomes a group's index + 1. Returns the number of
+ * groups. */
 static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *alive, uint32_t n_alive,
-                           const struct id_slots *slots, uint32_t *group_of, struct group *groups) {
+                           const uint8_t *parts, const struct id_slots *slots, uint32_t *group_of,
+                           struct group *groups) {
     const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_groups = 0;
     for (uint32_t i = 0; i < n_alive; i++) {
-        uint32_t stack = allocations->stack[alive[i]], *group = &group_of[id_slot(slots, stack)];
+        uint32_t stack = allocations->stack[alive[i]];
+        uint8_t part = parts != NULL ? parts[i] : GROUP_WHOLE;
+        uint32_t *group = &group_of[GROUP_PARTS * id_slot(slots, stack) + part];
         if (*group == 0) {
             groups[n_groups++] =
                 (struct group){.site = timeline->site[stack],
                                .stack = stack,
+                               .part = part,
                                .of_free = (allocations->flags[alive[i]] & ALLOCATION_STACK_OF_FREE) != 0};
             *group = n_groups;
         }
@@ -29,13 +34,14 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
     uint32_t n_groups = 0;
     for (uint32_t i = 0; i < n_stacks; i++) {
         struct group stack = groups[i];
-        if (group_of[stack.site] == 0) {
-            groups[n_groups] =
-                (struct group){.site = stack.site, .stack = stack.stack, .of_free = stack.of_free};
+        uint32_t *group = &group_of[GROUP_PARTS * stack.site + stack.part];
+        if (*group == 0) {
             best[n_groups] = stack.bytes;
-            group_of[stack.site] = ++n_groups;
+            groups[n_groups] = stack;
+            groups[n_groups].bytes = groups[n_groups].count = 0;
+            *group = ++n_groups;
         }
-        uint32_t at = group_of[stack.site] - 1;
+        uint32_t at = *group - 1;
         groups[at].bytes += stack.bytes;
         groups[at].count += stack.count;
         if (stack.bytes > best[at] || (stack.bytes == best[at] && stack.stack < groups[at].stack)) {
@@ -47,10 +53,10 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
     return n_groups;
 }
 
-/* By falling bytes, then by rising site and stack. */
+/* By falling bytes, then by rising site, part and stack. */
 static uint64_t group_key(const void *record, uint32_t nth) {
     const struct group *group = record;
-    return nth == 0 ? ~group->bytes : (uint64_t)group->site << 32 | group->stack;
+    return nth == 0 ? ~group->bytes : nth == 1 ? (uint64_t)group->site << 8 | group->part : group->stack;
 }
 
 /* Numbers the stacks of some allocations. False: no memory. */
@@ -65,7 +71,8 @@ static bool slots_find(struct id_slots *slots, const struct timeline *timeline, 
 }
 
 bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
-               enum group_by by, struct arena *arena, struct group **groups, uint32_t *n_groups) {
+               const uint8_t *part, enum group_by by, struct arena *arena, struct group **groups,
+               uint32_t *n_groups) {
     const struct trace *trace = timeline->trace;
     struct id_slots slots;
     *n_groups = 0;
@@ -73,17 +80,17 @@ bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uin
     if (!slots_find(&slots, timeline, allocations, n_allocations, arena))
         return false;
     uint32_t n_ids = slots.count > trace->frames.count ? slots.count : trace->frames.count;
-    uint32_t most = slots.count;
-    uint32_t *group_of = arena_zeros(arena, n_ids, sizeof *group_of);
+    uint64_t most = part != NULL ? GROUP_PARTS * (uint64_t)slots.count : slots.count;
+    uint32_t *group_of = arena_zeros(arena, GROUP_PARTS * (uint64_t)n_ids, sizeof *group_of);
     uint64_t *best;
     bool done = ARENA_COLUMNS(arena, most, best, *groups) && group_of != NULL;
     if (done) {
-        *n_groups = stacks_sum(timeline, allocations, n_allocations, &slots, group_of, *groups);
+        *n_groups = stacks_sum(timeline, allocations, n_allocations, part, &slots, group_of, *groups);
         if (by == GROUP_BY_SITE) {
-            bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
+            bytes_zero(group_of, GROUP_PARTS * (size_t)n_ids * sizeof *group_of);
             *n_groups = sites_fold(*groups, *n_groups, group_of, best);
         }
-        done = sort_records(*groups, *n_groups, sizeof **groups, group_key, 2, arena);
+        done = sort_records(*groups, *n_groups, sizeof **groups, group_key, 3, arena);
     }
     ARENA_DROP(arena, group_of, best);
     id_slots_drop(&slots, arena);
@@ -98,7 +105,7 @@ bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by b
     *n_groups = 0;
     if (alive == NULL)
         return false;
-    bool done = groups_of(timeline, alive, n_alive, by, arena, groups, n_groups);
+    bool done = groups_of(timeline, alive, n_alive, NULL, by, arena, groups, n_groups);
     ARENA_DROP(arena, alive);
     return done;
 }

@@ -5,8 +5,7 @@
 
 enum group_by { GROUP_BY_SITE, GROUP_BY_STACK };
 
-/* Parts that a call site's allocations can be split into; groups_at keeps them together
- * (analysis/compare/site_parts.h does not). */
+/* Parts that a call site's allocations can be split into (analysis/compare/site_parts.h). */
 enum group_part { GROUP_WHOLE, GROUP_OPTIMIZER_STATE, GROUP_OPTIMIZER_TEMPORARY, GROUP_OF_FREE, GROUP_PARTS };
 
 struct group {
@@ -24,6 +23,8 @@ struct group {
 bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
                struct group **groups, uint32_t *n_groups);
 
-/* The same for any allocations: `allocations[n_allocations]` are ids, each once. */
+/* The same for any allocations: `allocations[n_allocations]` are ids, each once. `part[n_allocations]`: a group has
+ * allocations of one part (enum group_part) alone, and groups of a site follow each other by part; NULL: all are whole. */
 bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
-               enum group_by by, struct arena *arena, struct group **groups, uint32_t *n_groups);
+               const uint8_t *part, enum group_by by, struct arena *arena, struct group **groups,
+               uint32_t *n_groups);

@@ -53,8 +53,9 @@ static uint64_t tally_median(struct crew *peers, const struct tally *tally, uint
     return a + (b - a) / 2;
 }
 
-uint64_t outliers_table_bytes(const struct rank_profile *profile, const struct rank_table *table,
-                              uint32_t site) {
+/* Bytes of a site in a table; 0 if absent. */
+static uint64_t table_bytes(const struct rank_profile *profile, const struct rank_table *table,
+                            uint32_t site) {
     for (uint32_t i = 0; i < table->count; i++)
         if (profile->call[table->entry[i].call].site == site)
             return table->entry[i].bytes;
@@ -94,7 +95,7 @@ static void differences_of(struct crew *peers, uint32_t index, const struct rank
     for (uint32_t from = 0, to; from < tally->count; from = to) {
         uint32_t site = (uint32_t)tally->entries[from].key;
         to = sort_rows_end(tally->entries, tally->count, from);
-        difference_add(row, (struct outlier_difference){site, 0, outliers_table_bytes(profile, mine, site),
+        difference_add(row, (struct outlier_difference){site, 0, table_bytes(profile, mine, site),
                                                         tally_median(peers, tally, from, to)});
     }
     for (uint32_t i = 0; i < mine->count; i++) {
@@ -113,7 +114,6 @@ static void tally_use(struct crew *peers, uint32_t index, const struct rank_tabl
     if (tally->n_tables == 0)
         return;
     row->n_differences = 0;
-    row->compared_at = mine->at;
     row->total_bytes = mine->total_bytes;
     row->total_median_bytes = tally->median_total;
     differences_of(peers, index, mine, tally);
@@ -139,7 +139,7 @@ static bool compare_at(struct crew *peers, uint32_t index, const struct rank_tab
 }
 
 /* The last step up to `step` that has tables. */
-int64_t outliers_step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at) {
+static int64_t step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at) {
     int64_t found = RANK_NO_STEP;
     for (uint32_t i = 0; i < profile->n_tables; i++)
         if (profile->table[i].at == at && profile->table[i].step <= step && profile->table[i].step > found)
@@ -175,7 +175,7 @@ bool outliers_compare(struct crew *peers, uint32_t index) {
             return false;
         /* If the others never reached that step, compares with their last step, which has the same phase. */
         if (mine != NULL && row->total_median_bytes == 0 && row->at_step != RANK_NO_STEP)
-            return compare_at(peers, index, mine, outliers_step_with_tables(profile, row->at_step, at), at);
+            return compare_at(peers, index, mine, step_with_tables(profile, row->at_step, at), at);
         if (mine != NULL)
             return true;
     }
@@ -183,7 +183,7 @@ bool outliers_compare(struct crew *peers, uint32_t index) {
         if (peak->odd || peak->higher || row->oom)
             at = peak_phase(profile, row->at_step, &step);
         else
-            step = outliers_step_with_tables(profile, row->at_step, at = RANK_AT_END);
+            step = step_with_tables(profile, row->at_step, at = RANK_AT_END);
     } else if (!peak->odd && !peak->higher)
         at = row->figure[OUTLIER_END].odd ? RANK_AT_END : RANK_AT_PEAK;
     const struct rank_table *mine = rank_table_of(profile, step, at);

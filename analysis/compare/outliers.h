@@ -47,8 +47,7 @@ struct outlier_row {
     bool stopped_early;
     uint32_t n_differences; /* first excess, by falling size; then deficit */
     struct outlier_difference difference[OUTLIER_DIFFERENCES];
-    enum rank_moment compared_at;             /* moment of `difference` */
-    uint64_t total_bytes, total_median_bytes; /* at that moment */
+    uint64_t total_bytes, total_median_bytes; /* at the moment of `difference` */
 };
 
 /* Fills the output part of all rows. O(n log n * steps + entries log entries). False: no memory. */

@@ -33,12 +33,6 @@ struct crew {
  * many. */
 uint64_t outliers_median(struct sort_row *rows, struct sort_row *spare, uint32_t count);
 
-/* Bytes of a site in a table; 0 if absent. O(entries). */
-uint64_t outliers_table_bytes(const struct rank_profile *profile, const struct rank_table *table,
-                              uint32_t site);
-
-int64_t outliers_step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at);
-
 /* Fills the differences of a row from its peers, if it has a table to compare. False: no memory. */
 bool outliers_compare(struct crew *peers, uint32_t index);
 

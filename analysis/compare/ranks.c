@@ -170,7 +170,8 @@ static bool known_groups(struct maker *maker, uint32_t moment, struct group **gr
     for (uint32_t i = 0; alive != NULL && i < n_alive; i++)
         if (has_site(timeline, alive[i]))
             alive[n++] = alive[i];
-    bool done = alive != NULL && groups_of(timeline, alive, n, GROUP_BY_SITE, maker->arena, groups, n_groups);
+    bool done =
+        alive != NULL && groups_of(timeline, alive, n, NULL, GROUP_BY_SITE, maker->arena, groups, n_groups);
     ARENA_DROP(maker->arena, alive);
     return done;
 }

@@ -1,7 +1,5 @@
 #include "analysis/compare/site_parts.h"
 
-#include "base/sort.h"
-
 /* `sites`: does the trace have call sites? Without them the sites are the categories themselves. */
 static enum group_part site_part_of_allocation(const struct verdicts *verdicts, bool sites,
                                                uint32_t allocation) {
@@ -34,55 +32,27 @@ const char *group_part_mark(const struct group *group) {
     return marks[group->of_free ? GROUP_OF_FREE : group->part];
 }
 
-/* Splits allocations by part: a counting sort. */
-static void parts_split(struct site_parts *parts, const struct verdicts *verdicts,
-                        const uint32_t *allocations, uint32_t n_allocations) {
-    const bool sites = trace_has_call_sites(verdicts->timeline->trace);
-    uint32_t next[GROUP_PARTS];
-    for (uint32_t i = 0; i < n_allocations; i++)
-        parts->start[site_part_of_allocation(verdicts, sites, allocations[i]) + 1]++;
-    for (uint32_t part = 0; part < GROUP_PARTS; part++) {
-        parts->start[part + 1] += parts->start[part];
-        next[part] = parts->start[part];
-    }
-    for (uint32_t i = 0; i < n_allocations; i++)
-        parts->allocations[next[site_part_of_allocation(verdicts, sites, allocations[i])]++] = allocations[i];
-}
-
-/* Appends the groups of one part. False: no memory. */
-static bool part_add(struct site_parts *parts, const struct timeline *timeline, uint32_t part,
-                     uint32_t *capacity, struct arena *arena) {
-    struct group *own;
-    uint32_t n_own;
-    if (!groups_of(timeline, parts->allocations + parts->start[part],
-                   parts->start[part + 1] - parts->start[part], GROUP_BY_SITE, arena, &own, &n_own) ||
-        !ARENA_GROW(arena, parts->groups, *capacity, (uint64_t)parts->n_groups + n_own + 1))
-        return false;
-    for (uint32_t i = 0; i < n_own; i++) {
-        parts->groups[parts->n_groups] = own[i];
-        parts->groups[parts->n_groups++].part = (uint8_t)part;
-    }
-    return true;
-}
-
-/* As struct site_parts orders them. */
-static uint64_t group_key(const void *record, uint32_t nth) {
-    const struct group *group = record;
-    return nth == 0 ? ~group->bytes : (uint64_t)group->site << 8 | group->part;
-}
-
 bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
                    const uint32_t *allocations, uint32_t n_allocations, struct arena *arena) {
-    uint32_t capacity = 0;
-    *parts =
-        (struct site_parts){.allocations = arena_column(arena, n_allocations, sizeof *parts->allocations)};
-    if (parts->allocations == NULL)
+    const bool sites = trace_has_call_sites(verdicts->timeline->trace);
+    uint32_t next[GROUP_PARTS];
+    uint8_t *part;
+    *parts = (struct site_parts){0};
+    if (!ARENA_COLUMNS(arena, n_allocations, part, parts->allocations))
         return false;
-    parts_split(parts, verdicts, allocations, n_allocations);
-    for (uint32_t part = 0; part < GROUP_PARTS; part++)
-        if (!part_add(parts, timeline, part, &capacity, arena))
-            return false;
-    return sort_records(parts->groups, parts->n_groups, sizeof *parts->groups, group_key, 2, arena);
+    for (uint32_t i = 0; i < n_allocations; i++)
+        parts->start[site_part_of_allocation(verdicts, sites, allocations[i]) + 1]++;
+    for (uint32_t i = 0; i < GROUP_PARTS; i++) {
+        parts->start[i + 1] += parts->start[i];
+        next[i] = parts->start[i];
+    }
+    for (uint32_t i = 0; i < n_allocations; i++) {
+        enum group_part own = site_part_of_allocation(verdicts, sites, allocations[i]);
+        part[next[own]] = (uint8_t)own;
+        parts->allocations[next[own]++] = allocations[i];
+    }
+    return groups_of(timeline, parts->allocations, n_allocations, part, GROUP_BY_SITE, arena, &parts->groups,
+                     &parts->n_groups);
 }
 
 bool site_parts_at(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,

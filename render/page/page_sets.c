@@ -27,7 +27,7 @@ static uint32_t extent_group(struct page_view *view, struct extent extent, uint3
     if (!extent_allocations(view_timeline(view), extent, view_counted(view), &view->grouping, &allocations,
                             &n_allocations) ||
         !(by == GROUP_BY_PARTS ? parts_of(view, allocations, n_allocations)
-                               : groups_of(view_timeline(view), allocations, n_allocations,
+                               : groups_of(view_timeline(view), allocations, n_allocations, NULL,
                                            by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &view->grouping,
                                            &view->groups, &view->n_groups)))
         view->n_groups = 0;

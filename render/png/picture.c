@@ -1,6 +1,5 @@
 #include "render/png/picture.h"
 
-#include "base/format.h"
 #include "layout/ticks.h"
 #include "render/png/chart_maker.h"
 #include "render/png/png_write.h"
@@ -101,39 +100,4 @@ void picture_ticks(struct picture *picture, struct rect area, int32_t x) {
         picture_text(picture, (struct rect){x, y, area.x - x - picture->em / 2, 0}, picture->small,
                      picture->colors->quiet, true, FONT_CUT_END, text);
     }
-}
-
-int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line) {
-    int32_t width =
-        picture_text(picture, (struct rect){page.x + page.width * 3 / 4, page.y, page.width / 4, 0},
-                     picture->small, picture->colors->quiet, true, FONT_CUT_END, "Strata " STRATA_VERSION);
-    picture_text(picture, (struct rect){page.x, page.y, page.width - width - picture->em, 0}, picture->title,
-                 picture->colors->text, false, FONT_CUT_MIDDLE, title);
-    page.y += canvas_line_height(picture->title);
-    picture_say(picture, page, picture->small, picture->colors->quiet, line);
-    return page.y + canvas_line_height(picture->small) + picture->em;
-}
-
-int32_t picture_x_axis_height(const struct picture *picture) {
-    return 2 * canvas_line_height(picture->small);
-}
-
-void picture_x_axis(struct picture *picture, const struct timeline *timeline, struct rect plot) {
-    int64_t last = timeline->device->n_events;
-    uint32_t most = (uint32_t)(plot.width / (6 * picture->em));
-    struct ticks ticks = ticks_decimal(0, last, most < 2 ? 2 : most > TICKS_MAX ? TICKS_MAX : most);
-    int32_t y = plot.y + plot.height + picture->scale * 2;
-    for (uint32_t i = 0; i < ticks.count; i++) {
-        struct figure number = format_count((uint64_t)ticks.at[i]);
-        int32_t x = plot.x + (int32_t)(plot.width * ticks.at[i] / (last + 1));
-        int32_t width = (int32_t)font_width(picture->font, picture->small, number.text);
-        int32_t most_left = plot.x + plot.width - width, left = x - width / 2;
-        canvas_fill(&picture->canvas,
-                    (struct rect){x, plot.y + plot.height, picture->scale, picture->scale * 4},
-                    picture->colors->quiet, 255);
-        picture_say(picture, (struct rect){left < most_left ? left : most_left, y, width, 0}, picture->small,
-                    picture->colors->quiet, number.text);
-    }
-    picture_text(picture, (struct rect){plot.x, y + canvas_line_height(picture->small), plot.width, 0},
-                 picture->small, picture->colors->quiet, true, FONT_CUT_END, "event number");
 }

@@ -1,4 +1,4 @@
-/* The canvas of the pictures of diff, plan and whatif: font, colours, lines of text, a timeline drawn into an area, and
+/* The canvas of the picture of a difference: font, colours, lines of text, a timeline drawn into an area, and
  * the PNG. */
 #pragma once
 
@@ -51,14 +51,6 @@ int32_t picture_say(struct picture *picture, struct rect area, struct font_style
 /* Draws a timeline into `area`; of its allocations only those in `keep` (NULL: all). */
 void picture_draw_timeline(struct picture *picture, const struct timeline *timeline, const uint64_t *keep,
                            bool reserved, struct rect area);
-
-/* Draws the title at the left, the version at the right, and a quiet line below. Returns the y below them. */
-int32_t picture_head(struct picture *picture, struct rect page, const char *title, const char *line);
-
-/* Draws the numbers of events below a plot of a whole timeline, and the axis' title; that takes
- * picture_x_axis_height. */
-int32_t picture_x_axis_height(const struct picture *picture);
-void picture_x_axis(struct picture *picture, const struct timeline *timeline, struct rect plot);
 
 /* Draws the labels of the vertical axis of a plot in `area`; they begin at x and end at the plot's left edge. */
 void picture_ticks(struct picture *picture, struct rect area, int32_t x);

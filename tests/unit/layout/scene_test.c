@@ -126,13 +126,13 @@ static void test_groups_of_some_allocations(void **state) {
     struct recording *recording = recording_of_allocations();
     struct group *groups;
     uint32_t n_groups, allocations[] = {3, 8, 90};
-    assert_true(groups_of(&recording->timeline, allocations, 3, GROUP_BY_SITE, &recording->arena, &groups,
-                          &n_groups));
+    assert_true(groups_of(&recording->timeline, allocations, 3, NULL, GROUP_BY_SITE, &recording->arena,
+                          &groups, &n_groups));
     assert_int_equal(n_groups, 1);
     assert_int_equal(groups[0].count, 3);
     assert_int_equal(groups[0].bytes, 1003 + 1008 + 1090);
-    assert_true(groups_of(&recording->timeline, allocations, 0, GROUP_BY_STACK, &recording->arena, &groups,
-                          &n_groups));
+    assert_true(groups_of(&recording->timeline, allocations, 0, NULL, GROUP_BY_STACK, &recording->arena,
+                          &groups, &n_groups));
     assert_int_equal(n_groups, 0);
     recording_close(recording);
 }
