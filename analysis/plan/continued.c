@@ -1,6 +1,7 @@
 #include "analysis/plan/continued.h"
 
 #include "base/bytes.h"
+#include "base/sort.h"
 #include "layout/segments.h"
 
 /* So many equal requests before the failed one make the place certain, or all since the step began. */
@@ -165,6 +166,118 @@ static bool rows_make(const struct continuing *continuing, struct allocations *o
     return true;
 }
 
+/* ---- an optimizer's first step ---- */
+
+/* What is alive of what an optimizer makes for each gradient. */
+struct lists {
+    struct sort_row *gradient; /* by rounded bytes */
+    struct sort_row *made;     /* by stack, then by bytes */
+    struct sort_row *missing;  /* key: the row of a gradient; value: one of the list that lacks its like */
+    uint32_t n_gradients, n_made, n_missing;
+    uint32_t failed; /* of `missing`: the request that failed; UINT32_MAX: it is not among them */
+};
+
+/* State, or one of the lists of tensors with which PyTorch's optimizers work by default. */
+static bool is_listed(const struct continuing *continuing, uint32_t row) {
+    const struct verdicts *verdicts = continuing->verdicts;
+    const struct trace *trace = verdicts->timeline->trace;
+    if (verdicts->runs.letter[row] != PHASE_OPTIMIZER || verdicts->category[row] == CATEGORY_OPTIMIZER_STATE)
+        return verdicts->category[row] == CATEGORY_OPTIMIZER_STATE;
+    for (uint32_t at = continuing->allocations->stack[row]; at != 0; at = stack_parent(&trace->stacks, at))
+        if (text_begins(trace_text(trace, trace->frames.frame[trace->stacks.frame[at]].name),
+                        "_multi_tensor_"))
+            return true;
+    return false;
+}
+
+static bool lists_read(const struct continuing *continuing, struct lists *lists, struct arena *arena) {
+    const struct allocations *allocations = continuing->allocations;
+    uint64_t room = 2 * (uint64_t)continuing->end;
+    *lists = (struct lists){.failed = UINT32_MAX};
+    if (!ARENA_COLUMNS(arena, room, lists->gradient, lists->made, lists->missing))
+        return false;
+    for (uint32_t row = allocations->preexisting; row < continuing->end; row++) {
+        struct sort_row one = {segments_round(allocations->size[row]), row};
+        if (allocations->death[row] <= continuing->oom->event + 1)
+            continue;
+        if (continuing->verdicts->category[row] == CATEGORY_GRADIENT)
+            lists->gradient[lists->n_gradients++] = one;
+        else if (is_listed(continuing, row))
+            lists->made[lists->n_made++] = one;
+    }
+    sort_rows(lists->gradient, lists->gradient + lists->n_gradients, lists->n_gradients);
+    sort_rows(lists->made, lists->made + lists->n_made, lists->n_made);
+    SORT_AGAIN(lists->made, lists->made + lists->n_made, lists->n_made, row, allocations->stack[row]);
+    return true;
+}
+
+/* What the list of rows [first, end) of `made` lacks, if each of its rows is as large as a gradient of its own. False:
+ * all lists lack more than there are allocations. */
+static bool list_complete(const struct continuing *continuing, struct lists *lists, uint32_t first,
+                          uint32_t end) {
+    uint64_t wanted = segments_round(continuing->oom->size);
+    bool failed = lists->made[first].key == continuing->oom->stack;
+    uint32_t before = lists->n_missing, at = first;
+    for (uint32_t i = 0; i < lists->n_gradients; i++) {
+        const struct sort_row *gradient = &lists->gradient[i];
+        if (at < end &&
+            gradient->key == segments_round(continuing->allocations->size[lists->made[at].value])) {
+            at++;
+            continue;
+        }
+        if (lists->n_missing == continuing->end)
+            return false;
+        if (failed && gradient->key == wanted)
+            lists->failed = lists->n_missing;
+        lists->missing[lists->n_missing++] = (struct sort_row){gradient->value, lists->made[first].value};
+    }
+    if (at < end) {
+        lists->n_missing = before;
+        lists->failed = failed ? UINT32_MAX : lists->failed;
+    }
+    return true;
+}
+
+static bool lists_find(const struct continuing *continuing, struct lists *lists, struct arena *arena) {
+    if (!lists_read(continuing, lists, arena))
+        return false;
+    for (uint32_t first = 0, end; first < lists->n_made; first = end) {
+        end = sort_rows_end(lists->made, lists->n_made, first);
+        if (!list_complete(continuing, lists, first, end))
+            lists->n_made = 0;
+    }
+    if (lists->n_made == 0 || lists->failed == UINT32_MAX || continuing->oom->event < lists->n_missing)
+        lists->n_missing = 0;
+    if (lists->n_missing == 0)
+        return true;
+    struct sort_row last = lists->missing[lists->failed];
+    lists->missing[lists->failed] = lists->missing[0];
+    lists->missing[0] = last;
+    return true;
+}
+
+/* What is alive stays, and what is missing is made. */
+static bool listed_make(const struct continuing *continuing, struct allocations *own,
+                        const struct lists *lists, struct arena *arena) {
+    const struct allocations *allocations = continuing->allocations;
+    uint32_t failed = continuing->oom->event + 1, end = continuing->end, never = failed + lists->n_missing;
+    *own = *allocations;
+    if (!columns_make(own, end + lists->n_missing, arena))
+        return false;
+    for (uint32_t row = 0; row < own->count; row++) {
+        const struct sort_row *missing = row < end ? NULL : &lists->missing[row - end];
+        row_copy(own, row, allocations, missing == NULL ? row : missing->value);
+        own->death[row] = own->death[row] <= failed ? own->death[row] : never;
+        own->request[row] = own->request[row] <= failed ? own->request[row] : never;
+        if (missing != NULL) {
+            own->size[row] = allocations->size[missing->key];
+            own->birth[row] = failed + (row - end);
+        }
+    }
+    return true;
+}
+
+/* All but the allocations. */
 static bool device_make(const struct continuing *continuing, struct device_trace *own,
                         const struct device_trace *device, uint32_t events, struct arena *arena) {
     uint32_t event = continuing->oom->event;
@@ -187,7 +300,7 @@ static bool device_make(const struct continuing *continuing, struct device_trace
                 (int64_t)((uint64_t)own->time_us[i - events] + (uint64_t)device->time_us[event] -
                           (uint64_t)device->time_us[event - events]);
     }
-    return rows_make(continuing, &own->allocations, events, arena);
+    return true;
 }
 
 bool continued_find(struct continued *continued, const struct verdicts *verdicts, struct arena *arena) {
@@ -200,10 +313,15 @@ bool continued_find(struct continued *continued, const struct verdicts *verdicts
     while (continuing.end > allocations->preexisting &&
            allocations->birth[continuing.end - 1] > continued->event + 1)
         continuing.end--;
-    if (!begin_find(&continuing) || !optimizer_stepped(&continuing))
-        return true;
-    continued->period = continued->event - (allocations->birth[continuing.begin] - 1);
-    if ((uint64_t)continued->event + continued->period >= UINT32_MAX / 2)
+    struct lists lists = {0};
+    bool step = begin_find(&continuing) && optimizer_stepped(&continuing);
+    if (step)
+        continued->period = continued->event - (allocations->birth[continuing.begin] - 1);
+    else if (!lists_find(&continuing, &lists, arena))
+        return false;
+    else
+        continued->period = lists.n_missing;
+    if (continued->period == 0 || (uint64_t)continued->event + continued->period >= UINT32_MAX / 2)
         return true;
     continued->trace = *timeline->trace;
     continued->trace.devices =
@@ -212,7 +330,11 @@ bool continued_find(struct continued *continued, const struct verdicts *verdicts
         return false;
     bytes_copy(continued->trace.devices, timeline->trace->devices,
                continued->trace.n_devices * sizeof *continued->trace.devices);
-    continued->known = true;
-    return device_make(&continuing, &continued->trace.devices[device - timeline->trace->devices], device,
-                       continued->period, arena);
+    continued->by = step ? CONTINUED_STEP : CONTINUED_LISTS;
+    for (uint32_t i = 0; i < lists.n_missing; i++)
+        continued->listed_bytes += allocations->size[lists.missing[i].key];
+    struct device_trace *own = &continued->trace.devices[device - timeline->trace->devices];
+    return device_make(&continuing, own, device, continued->period, arena) &&
+           (step ? rows_make(&continuing, &own->allocations, continued->period, arena)
+                 : listed_make(&continuing, &own->allocations, &lists, arena));
 }

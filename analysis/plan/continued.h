@@ -9,16 +9,23 @@
  * Each allocation of the period is made again, and each free of the period frees what its allocation's successor has
  * become. What is made once (parameters, gradients that stay, the optimizer's state, workspaces) is not made again.
  *
+ * Where no step before made the request, but an optimizer in its first step did: what one of its lines has made for some
+ * gradients, and keeps, it makes for the others too (exp_avg, exp_avg_sq; the lists of _multi_tensor_adam). Only these
+ * follow then.
+ *
  * Freestanding.
  */
 #pragma once
 
 #include "analysis/findings/verdicts.h"
 
+enum continued_by { CONTINUED_NOT, CONTINUED_STEP, CONTINUED_LISTS };
+
 struct continued {
-    bool known; /* an earlier step made the same request after the same others; else nothing else is set */
-    uint32_t event;  /* of the failed request, which is served here */
-    uint32_t period; /* events from the same request one step before; as many follow */
+    uint8_t by;            /* enum continued_by; CONTINUED_NOT: nothing below is set */
+    uint32_t event;        /* of the failed request, which is served here */
+    uint32_t period;       /* events that follow: of a step, from the same request one step before */
+    uint64_t listed_bytes; /* of CONTINUED_LISTS: all that follows, the failed request included */
     /* The recording's, but its device ends with the period and has no failed request. Memory of the arena. */
     struct trace trace;
 };

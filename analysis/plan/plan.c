@@ -183,7 +183,7 @@ static bool all_find(struct planner *planner) {
 }
 
 bool plan_find(struct plan *plan, const struct program *recorded, const struct program *program,
-               const struct replay *replay, const struct verdicts *verdicts,
+               const struct replay *replay, const struct verdicts *verdicts, enum plan_scope scope,
                const struct plan_request *request, struct arena *arena) {
     struct planner planner = {
         .plan = plan, .request = request, .allocations = &program->device->allocations, .arena = arena};
@@ -192,9 +192,7 @@ bool plan_find(struct plan *plan, const struct program *recorded, const struct p
                           .replay = replay,
                           .verdicts = verdicts,
                           .ended_by_oom = recorded->device->n_ooms != 0,
-                          .scope = recorded->device->n_ooms == 0 ? PLAN_OF_RECORDING
-                                   : program != recorded         ? PLAN_OF_STEP
-                                                                 : PLAN_OF_REQUEST,
+                          .scope = (uint8_t)scope,
                           .recorded_live_bytes = verdicts->timeline->peak_bytes,
                           .short_search = program->device->n_events > REPLAY_EVENTS_AT_ONCE};
     budget_find(&planner);
@@ -221,16 +219,20 @@ bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const 
         !verdicts_init_with_cuts(&verdicts[0], timeline, arena))
         return false;
     uint32_t index = (uint32_t)(timeline->device - timeline->trace->devices);
-    continued->known = false;
+    continued->by = CONTINUED_NOT;
     if (timeline->device->n_ooms != 0 && replay->grade != REPLAY_REFUSED &&
         !continued_find(continued, &verdicts[0], arena))
         return false;
-    if (!continued->known)
-        return plan_find(plan, &program[0], &program[0], replay, &verdicts[0], request, arena);
+    enum plan_scope scope = timeline->device->n_ooms == 0     ? PLAN_OF_RECORDING
+                            : continued->by == CONTINUED_STEP ? PLAN_OF_STEP
+                                                              : PLAN_OF_REQUEST;
+    if (continued->by == CONTINUED_NOT)
+        return plan_find(plan, &program[0], &program[0], replay, &verdicts[0], scope, request, arena);
     bool done = timeline_init(longer, &continued->trace, index, arena) &&
                 program_init(&program[1], &continued->trace, &continued->trace.devices[index], arena) &&
                 verdicts_init_with_cuts(&verdicts[1], longer, arena) &&
-                plan_find(plan, &program[0], &program[1], replay, &verdicts[1], request, arena);
+                plan_find(plan, &program[0], &program[1], replay, &verdicts[1], scope, request, arena);
     plan->recorded_live_bytes = timeline->peak_bytes;
+    plan->listed_bytes = continued->listed_bytes;
     return done;
 }

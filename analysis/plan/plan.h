@@ -105,6 +105,7 @@ struct plan {
     const struct program *program;   /* what is planned: the recording, or the recording continued */
     const struct verdicts *verdicts; /* of `program` */
     uint8_t scope;                   /* enum plan_scope */
+    uint64_t listed_bytes; /* what the optimizer has yet to make, in `program` (analysis/plan/continued.h) */
     const struct replay *replay;
     struct whatif_budget seen; /* what the process had */
     uint64_t budget_bytes;     /* the budget; 0: unknown */
@@ -173,7 +174,7 @@ bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const 
 /* If `replay` (of `recorded`) is refused, the plan is empty. `program` is `recorded`, or what continues it. The
  * verdicts are those of `program` and have cuts. False: no memory. */
 bool plan_find(struct plan *plan, const struct program *recorded, const struct program *program,
-               const struct replay *replay, const struct verdicts *verdicts,
+               const struct replay *replay, const struct verdicts *verdicts, enum plan_scope scope,
                const struct plan_request *request, struct arena *arena);
 
 /* What the recorded requests need under a setting, for the comparison of several recordings. */

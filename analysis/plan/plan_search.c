@@ -44,11 +44,16 @@ static bool next_in_use(struct planner *planner, const struct plan_set *set, uin
            (*k != 0 || next_in_use(planner, set, lower.n_blocks + 1, k));
 }
 
-/* Solves the set with the smallest K that answers as asked; `*served`: there is one. False: no memory. */
+/* Solves the set with the smallest K that answers as asked, or with all blocks if what follows is not known; `*served`:
+ * there is one. False: no memory. */
 static bool set_try(struct planner *planner, struct plan_set *set, uint32_t from, enum plan_ask ask,
                     bool *served) {
     const struct plan_change *checkpoint = checkpoint_in(planner->plan, set);
     *served = false;
+    if (checkpoint != NULL && planner->plan->scope == PLAN_OF_REQUEST && from < checkpoint->n_blocks) {
+        if (!set_try(planner, set, checkpoint->n_blocks, ask, served) || *served)
+            return !planner->gave_up;
+    }
     for (uint32_t k = from; k <= (checkpoint != NULL ? checkpoint->n_blocks : from) && !*served; k++) {
         if (checkpoint != NULL) {
             set->n_blocks = checkpoint->n_blocks;

@@ -317,8 +317,8 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
         sheet_under(sheet, 0, "Without retries, at the same kind of cost: %s.", list);
 }
 
-/* Writes what the step will need at least, where a request failed and no step before shows it. */
-static void to_come_write(struct sheet *sheet, const struct plan *plan) {
+/* Writes what the set leaves, and what the step will need at least, where a request failed and no step before shows it. */
+static void to_come_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     const struct allocations *allocations = &plan->recorded->device->allocations;
     uint32_t failed = plan->recorded->device->ooms[0].event + 1;
     uint64_t bytes[CATEGORY_COUNT] = {0};
@@ -329,9 +329,18 @@ static void to_come_write(struct sheet *sheet, const struct plan *plan) {
     const char *state = bytes[CATEGORY_OPTIMIZER_STATE] != 0
                             ? ""
                             : sheet_format(sheet, ", and the state of Adam %s", fine(sheet, 2 * trained));
+    const char *left = set->figures.live_max < plan->budget_bytes
+                           ? sheet_format(sheet, "%s are left for what follows.",
+                                          fine(sheet, plan->budget_bytes - set->figures.live_max))
+                           : "";
+    bool alone = 2 * trained + bytes[CATEGORY_OPTIMIZER_STATE] > plan->budget_bytes;
     if (gradients < trained)
-        sheet_under(sheet, 0, "If all parameters are trained, their gradients will need %s more%s.",
-                    fine(sheet, trained - gradients), state);
+        sheet_under(sheet, 0, "%s%sIf all parameters are trained, their gradients will need %s more%s.%s",
+                    left, left[0] != '\0' ? " " : "", fine(sheet, trained - gradients), state,
+                    alone ? " Parameters and gradients alone are more than there is: the step cannot end."
+                          : "");
+    else if (left[0] != '\0')
+        sheet_under(sheet, 0, "%s", left);
 }
 
 /* Writes what a plan for the end of the recording cannot know. */
@@ -339,7 +348,7 @@ static void end_write(struct sheet *sheet, const struct plan *plan, const struct
     const struct blocks *blocks = &plan->blocks;
     const struct forward *last = blocks->n_forwards != 0 ? &blocks->forward[blocks->n_forwards - 1] : NULL;
     if (set == plan->plans && plan->scope == PLAN_OF_REQUEST)
-        to_come_write(sheet, plan);
+        to_come_write(sheet, plan, set);
     if (set == plan->plans && plan->scope == PLAN_OF_STEP)
         sheet_under(
             sheet, 0,
@@ -423,6 +432,12 @@ static void budget_write(struct sheet *sheet, const struct plan *plan) {
                     ? ": reserved and free together when the request failed. (--gpu SIZE for another "
                       "device.)"
                     : ": the most that the process had reserved. (--gpu SIZE for another device.)");
+    if (plan->listed_bytes != 0)
+        sheet_point(
+            sheet,
+            "With that request %s are counted which the optimizer has yet to make: it has made as much "
+            "for some gradients, and makes it for all.",
+            fine(sheet, plan->listed_bytes));
     if (plan->as_recorded.rounded_min > plan->budget_bytes)
         sheet_point(sheet, "The %s needs %s in use as it is, so no setting can serve it.",
                     plan->scope == PLAN_OF_STEP      ? "whole step"
