@@ -17,7 +17,6 @@ struct reader {
     struct log_stream *streams; /* one per rank; the one that was used last comes first */
     uint32_t n_streams;
     struct log_rows rows;
-    struct log_hits inside;  /* words that count only while a traceback is open */
     uint32_t trace_until;    /* some traceback may be open before this line */
     uint32_t n_full;         /* out-of-memory errors that name a request, over all ranks */
     struct log_row last_oom; /* the last out-of-memory error of any rank */
@@ -108,7 +107,7 @@ static uint32_t unescape(struct text line, uint32_t *at, uint8_t *to) {
 static struct text line_plain(struct reader *reader, struct text line) {
     uint8_t *plain = reader->plain;
     uint32_t n = 0;
-    if (log_find(line, 0, "{\"") == 0 && memchr(line.at, '\\', line.nbytes) != NULL) {
+    if (text_has_at(line, 0, "{\"") && memchr(line.at, '\\', line.nbytes) != NULL) {
         for (uint32_t i = 0; i < line.nbytes; i++)
             if (line.at[i] == '\\' && i + 1 < line.nbytes)
                 n += unescape(line, &i, plain + n);
@@ -193,11 +192,12 @@ static int32_t rank_of_line(struct text line, struct text inner) {
 static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
     const struct log_state *state = &reader->state;
     struct text before = log_unwrapped(state->before);
-    uint32_t dump = log_find(line, 0, LOG_DUMP), end = 0;
-    if (dump != LOG_NONE)
-        return label_intern(reader, text_from(line, dump + word_length(LOG_DUMP)), &row->label);
     const struct log_form *form = row->form != 0 ? &log_forms[row->form - 1] : NULL;
     unsigned flags = form != NULL ? form->flags : 0;
+    uint32_t end = 0;
+    if (form != NULL && form->figures[0].words == NULL)
+        return label_intern(reader, text_from(line, log_find(line, 0, LOG_DUMP) + word_length(LOG_DUMP)),
+                            &row->label);
     if ((flags & FLAG_LABEL) != 0 && (end = log_find(line, 0, form->needs[0])) != LOG_NONE) {
         struct text label = log_message((struct text){line.at, end});
         uint32_t colon = log_find(label, 0, ": "); /* what follows it are figures */
@@ -433,6 +433,15 @@ static bool sets_expandable(const struct reader *reader, struct text line) {
            !log_has(line, "fragmentation");
 }
 
+/* Keeps the label of the stream's next line. */
+static bool label_keep(struct reader *reader, struct text line) {
+    struct log_stream *stream = reader->state.stream;
+    if (!log_has(line, "see_memory_usage]"))
+        return true;
+    stream->label_line = reader->line;
+    return label_intern(reader, log_message(line), &stream->label);
+}
+
 /* Reads a line that has words of a form, or belongs to an open message. `*taken`: it is understood. */
 static bool line_read(struct reader *reader, struct text line, bool *taken) {
     struct log_state *state = &reader->state;
@@ -453,24 +462,23 @@ static bool line_read(struct reader *reader, struct text line, bool *taken) {
         state->open_until = reader->line + 2;
     if (*taken || !form_read(reader, line, &row, taken) || *taken)
         return reader->cursor->error->code == READ_OK;
+    if (log_form_of(&state->hits, FORM_TRACE, 0) == LOG_NONE)
+        return label_keep(reader, line);
     uint32_t gap = TRACEBACK_GAP * (reader->n_streams < 64 ? reader->n_streams : 64);
     if (!log_traceback_line(&stream->traceback, &reader->interner, line, reader->line, gap, taken))
         return fail_memory(reader);
     reader->rows.windows |= stream->traceback.windows;
     if (stream->traceback.count + stream->traceback.n_open + stream->traceback.innermost_first != 0)
         reader->trace_until = reader->line + gap;
-    if (!log_has(line, "see_memory_usage]"))
-        return true;
-    stream->label_line = reader->line;
-    return label_intern(reader, log_message(line), &stream->label);
+    return label_keep(reader, line);
 }
 
 /* Have the words of a line a meaning where it stands? */
 static bool is_of_interest(struct reader *reader, struct text line) {
     struct log_state *state = &reader->state;
     bool any = log_forms_find(state->words, line, &state->hits), sure = false;
-    for (unsigned i = 0; any && i < sizeof state->hits.bits / sizeof *state->hits.bits; i++)
-        sure |= (state->hits.bits[i] & ~reader->inside.bits[i]) != 0;
+    for (uint32_t i = 0; i < state->hits.n_forms; i++)
+        sure |= (log_forms[state->hits.form[i]].flags & FLAG_INSIDE) == 0;
     return sure || (any && reader->line < reader->trace_until) || reader->line < state->open_until ||
            (state->n_columns != 0 && memchr(line.at, ',', line.nbytes) != NULL);
 }
@@ -478,12 +486,13 @@ static bool is_of_interest(struct reader *reader, struct text line) {
 /* Where the first of several messages in a line ends; LOG_NONE: there is only one. Ranks that print at once lose the
  * line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...", "... see
  * PYTORCH_CUDA_ALLOC_CONFCUDA out of memory. Tried to allocate ...". A string of JSON may have several lines. */
-static uint32_t message_end(struct text line) {
+static uint32_t message_end(struct text line, bool is_error) {
     static const char error[] = " out of memory. Tried to allocate";
-    uint32_t feed = log_find(line, 0, "\n"), figures = log_find(line, 0, " memory ("),
-             rank = figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE,
-             first = log_find(line, 0, error),
+    uint32_t feed = log_find(line, 0, "\n"), rank = log_find(line, 1, "[Rank "),
+             first = is_error ? log_find(line, 0, error) : LOG_NONE,
              second = first != LOG_NONE ? log_find(line, first + 1, error) : LOG_NONE;
+    if (rank != LOG_NONE && !text_contains((struct text){line.at, rank}, " memory ("))
+        rank = LOG_NONE;
     if (second != LOG_NONE) /* after the backend's name */
         second -= text_ends((struct text){line.at, second}, "CUDA") ? 4 : 3;
     feed = feed < rank ? feed : rank;
@@ -499,7 +508,7 @@ static bool is_json_tail(struct text line) {
 static bool messages_read(struct reader *reader, struct text line, bool *any) {
     bool done = true, taken = false;
     for (uint32_t end; done && line.nbytes != 0; line = text_from(line, end)) {
-        end = message_end(line);
+        end = message_end(line, log_form_of(&reader->state.hits, FORM_ERROR, 0) != LOG_NONE);
         struct text message = {line.at, end != LOG_NONE ? end : line.nbytes};
         bool whole = message.nbytes == line.nbytes;
         if (whole || log_forms_find(reader->state.words, message, &reader->state.hits))
@@ -529,7 +538,8 @@ static bool lines_read(struct reader *reader) {
         bool taken = false;
         reader->n_lines += nbytes != 0;
         if (nbytes != 0) {
-            if (is_of_interest(reader, line) && !messages_read(reader, line_plain(reader, line), &taken))
+            line = line_plain(reader, line);
+            if (is_of_interest(reader, line) && !messages_read(reader, line, &taken))
                 return false;
             before_keep(&reader->state, line, taken);
             reader->n_understood += taken;
@@ -586,11 +596,8 @@ static bool log_finish(struct reader *reader) {
 /* Makes the automaton of all forms' words. */
 static bool words_make(struct reader *reader) {
     const char *word[LOG_WORDS_MOST] = {NULL};
-    for (uint32_t i = 0; i < 2 * log_n_forms; i++) {
+    for (uint32_t i = 0; i < 2 * log_n_forms; i++)
         word[i] = log_forms[i / 2].needs[i % 2];
-        if (word[i] != NULL && (log_forms[i / 2].flags & FLAG_INSIDE) != 0)
-            reader->inside.bits[i / 64] |= UINT64_C(1) << i % 64;
-    }
     reader->state.words = log_words_make(&reader->trace->arena, word, 2 * log_n_forms);
     return reader->state.words != NULL;
 }

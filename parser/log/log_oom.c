@@ -17,10 +17,10 @@ static void processes_read(struct text line, struct log_row *row) {
     for (uint32_t at = log_find(line, 0, "Process "); at != LOG_NONE;
          at = log_find(line, at + 1, "Process ")) {
         uint32_t next = log_count(line, at + 8, &number);
-        if (next == LOG_NONE || log_find(line, next, " has ") != next)
+        if (next == LOG_NONE || !text_has_at(line, next, " has "))
             continue;
         next = log_size(line, next + 5, 0, &nbytes);
-        if (next != LOG_NONE && log_find(line, next, " memory in use") == next)
+        if (next != LOG_NONE && text_has_at(line, next, " memory in use"))
             log_know(row, NOTE_OTHERS_USED,
                      (log_knows(row, NOTE_OTHERS_USED) ? row->value[NOTE_OTHERS_USED] : 0) + nbytes);
     }
@@ -260,6 +260,8 @@ enum log_oom_seen log_oom_line(const struct log_hits *hits, struct log_oom *oom,
     struct log_row row = *fresh;
     bool open = oom->lines_left != 0, other = log_form_of(hits, FORM_OTHER, 0) != LOG_NONE;
     const struct log_form *form = other ? NULL : error_find(hits, line, &row);
+    if (form == NULL && !open)
+        return LOG_OOM_NOTHING;
     bool full = log_knows(&row, NOTE_ASKED) || (form != NULL && form->figures[0].words != NULL);
     gpu_read(line, &row);
     bool elsewhere = row.gpu != LOG_NO_DEVICE && oom->raw.gpu != LOG_NO_DEVICE && row.gpu != oom->raw.gpu;

@@ -178,14 +178,20 @@ void log_gpu_find(struct text line, const char *const *words, uint32_t n_words, 
             log_gpu_set(row, number);
 }
 
+/* "(after 10 iterations)", "step: 2", "global_step=3", "'step': 4", "Iter 5", "iteration 6" */
 void log_step_find(struct text line, struct log_row *row) {
-    static const char *const words[] = {
-        "(after ", "step:", "step=", "step ",        "iteration ", "iteration:", "Step ",
-        "iter ",   "Iter ", "Step:", "global_step=", "'step':",    "\"step\":"};
+    static const char *const words[] = {"(after", "tep", "teration", "iter", "Iter"};
     uint64_t step;
     for (size_t i = 0; i < sizeof words / sizeof *words && !log_knows(row, NOTE_STEP); i++)
-        if (log_count_behind(line, words[i], &step))
+        for (uint32_t at = log_find(line, 0, words[i]); at != LOG_NONE; at = log_find(line, at, words[i])) {
+            at += word_length(words[i]);
+            at += at < line.nbytes && (line.at[at] == '\'' || line.at[at] == '"');
+            uint32_t digits = log_skip(line, at);
+            if (digits == at || log_count(line, digits, &step) == LOG_NONE)
+                continue;
             log_know(row, NOTE_STEP, step);
+            break;
+        }
 }
 
 void log_name_set(char name[LOG_NAME_NBYTES], struct text text) {

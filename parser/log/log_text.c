@@ -34,7 +34,7 @@ uint32_t log_find(struct text text, uint32_t from, const char *word) {
         const uint8_t *found = memchr(text.at + from, word[0], text.nbytes - from - length + 1);
         if (found == NULL)
             return LOG_NONE;
-        if (memcmp(found, word, length) == 0)
+        if ((length == 1 || found[1] == (uint8_t)word[1]) && memcmp(found, word, length) == 0)
             return (uint32_t)(found - text.at);
         from = (uint32_t)(found - text.at) + 1;
     }
@@ -236,7 +236,7 @@ static uint32_t rank_of_brackets(struct text text, uint32_t at) {
     uint32_t next = at_or_blank(text, at) == '[' ? log_count(text, at + 1, &rank) : LOG_NONE;
     if (at_or_blank(text, next) == ',' && log_find(text, next, "]<std") - next <= 7) /* mpirun --tag-output */
         return rank_behind(text, next + 1);
-    bool label = next != LOG_NONE && next - at <= 7 && log_find(text, next, behind) == next;
+    bool label = next != LOG_NONE && next - at <= 7 && text_has_at(text, next, behind);
     return label ? (uint32_t)rank : LOG_NONE;
 }
 
@@ -295,7 +295,7 @@ static uint32_t group_skip(struct text text, uint32_t at) {
 static uint32_t level_length(struct text text, uint32_t at) {
     static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL", "root"};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (text_has_at(text, at, levels[i]))
+        if (at_or_blank(text, at) == (uint8_t)levels[i][0] && text_has_at(text, at, levels[i]))
             return (uint32_t)strlen(levels[i]);
     return 0;
 }
@@ -331,9 +331,8 @@ struct text log_message(struct text text) {
 /* ---- wrappers ---- */
 
 /*
- * What programs put before a line that they keep or hand on. # is digits, % a word, & a letter, ~ blanks or none,
- * @ text without blanks, $ text up to a parenthesis, * text that is no JSON and no table, ^ a level; the rest stands
- * for itself.
+ * What programs put before a line that they keep or hand on. # is digits, % a word, ~ blanks or none, @ text without
+ * blanks, $ text up to a parenthesis, ^ a level; the rest stands for itself.
  */
 static const char *const prefixes[] = {
     "\xef\xbb\xbf",       /* the mark of UTF-8 */
@@ -351,8 +350,13 @@ static const char *const prefixes[] = {
     "%-#~| ",    /* docker compose */
     "($pid=#) ", /* Ray */
     "($pid=#, $) ",
-    "*&[#]: ", /* syslog */
+    "%~# @ @ %[#]: ", /* syslog */
+    "@ @ %[#]: ",     /* syslog with ISO times */
 };
+
+static bool is_class(char byte) {
+    return byte == '#' || byte == '%' || byte == '~' || byte == '@' || byte == '$';
+}
 
 static bool class_has(char class, uint8_t byte) {
     switch (class) {
@@ -360,31 +364,30 @@ static bool class_has(char class, uint8_t byte) {
     case '%': return is_in_word(byte) || byte == '.' || byte == '-';
     case '~': return byte == ' ';
     case '@': return byte != ' ';
-    case '$': return byte != ')';
-    default: return strchr("{|\"=)", byte) == NULL;
+    default: return byte != ')';
     }
 }
 
 /* The place after a prefix that begins at `at`; LOG_NONE: it does not. Each class takes as little as it can. */
 static uint32_t prefix_end(struct text text, uint32_t at, const char *prefix) {
     for (; *prefix != '\0'; prefix++) {
-        if (strchr("#%~@$*", *prefix) != NULL) {
-            uint32_t least = *prefix != '~' && *prefix != '*', next;
-            for (uint32_t n = 0; at + n < text.nbytes && n < PREFIX_NBYTES; n++) {
-                if (n >= least && (next = prefix_end(text, at + n, prefix + 1)) != LOG_NONE)
-                    return next;
-                if (!class_has(*prefix, text.at[at + n]))
-                    break;
-            }
-            return LOG_NONE;
+        if (!is_class(*prefix)) {
+            uint32_t length = *prefix == '^' ? level_length(text, at) : 1;
+            if (length == 0 || (*prefix != '^' && (at >= text.nbytes || text.at[at] != (uint8_t)*prefix)))
+                return LOG_NONE;
+            at += length;
+            continue;
         }
-        uint32_t length = *prefix == '^' ? level_length(text, at) : 1;
-        bool same = *prefix == '^'   ? length != 0
-                    : *prefix == '&' ? is_letter(at_or_blank(text, at))
-                                     : at < text.nbytes && text.at[at] == (uint8_t)*prefix;
-        if (!same)
-            return LOG_NONE;
-        at += length;
+        uint32_t least = *prefix != '~', next;
+        bool any = is_class(prefix[1]) || prefix[1] == '^' || prefix[1] == '\0';
+        for (uint32_t n = 0; at + n < text.nbytes && n < PREFIX_NBYTES; n++) {
+            bool fits = n >= least && (any || text.at[at + n] == (uint8_t)prefix[1]);
+            if (fits && (next = prefix_end(text, at + n, prefix + 1)) != LOG_NONE)
+                return next;
+            if (!class_has(*prefix, text.at[at + n]))
+                break;
+        }
+        return LOG_NONE;
     }
     return at;
 }
@@ -392,7 +395,7 @@ static uint32_t prefix_end(struct text text, uint32_t at, const char *prefix) {
 /* The place after the quote of the text in a line of JSON: {"level":"info","message":"...; `at` if there is none. */
 static uint32_t json_skip(struct text text, uint32_t at) {
     static const char *const keys[] = {"\"log\":", "\"message\":", "\"msg\":", "\"text\":", "\"event\":"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && log_find(text, at, "{\"") == at; i++) {
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && text_has_at(text, at, "{\""); i++) {
         uint32_t key = log_find(text, at, keys[i]);
         uint32_t quote = key != LOG_NONE ? log_skip(text, key + (uint32_t)strlen(keys[i])) : LOG_NONE;
         struct text before = {text.at + at, key != LOG_NONE ? key - at : 0};

@@ -63,7 +63,7 @@ static bool frame_of_python(struct text line, struct text *file, struct text *na
         return false;
     *file = between(line, at + 6, end);
     *name = (struct text){line.at, 0};
-    if (log_find(line, next, ", in ") != next)
+    if (!text_has_at(line, next, ", in "))
         return true;
     uint32_t stop = log_find(line, next, " [repeated "); /* Ray, of lines that several actors print */
     stop = stop != LOG_NONE ? stop : line.nbytes;
@@ -84,7 +84,7 @@ static bool frame_of_colon(struct text line, struct text *file, struct text *nam
     if (next == LOG_NONE)
         return false;
     uint32_t in = next < line.nbytes && line.at[next] == ',' ? next + 1 : next, begin = colon;
-    if (log_find(line, in, " in ") != in)
+    if (!text_has_at(line, in, " in "))
         return false;
     while (begin > 0 && line.at[begin - 1] != ' ' && line.at[begin - 1] < 0x80)
         begin--;
