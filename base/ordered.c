@@ -1,5 +1,6 @@
 #include "base/ordered.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 
 __extension__ typedef unsigned __int128 wide; /* both halves of a key */
@@ -166,6 +167,7 @@ bool ordered_add(struct ordered *set, struct ordered_store *store, uint64_t firs
     }
     struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
     uint32_t slot = leaf_seek(leaf, wanted);
+    assert(slot == leaf->count || wide_of(leaf->key[slot].first, leaf->key[slot].second) > wanted);
     bytes_move(leaf->key + slot + 1, leaf->key + slot, (leaf->count - slot) * sizeof *leaf->key);
     leaf->count++;
     set->count++;
@@ -174,10 +176,12 @@ bool ordered_add(struct ordered *set, struct ordered_store *store, uint64_t firs
 }
 
 void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct ordered_place place) {
+    assert(set->count > 0 && (set->n_leaves == 0 || place.leaf < set->n_leaves));
     set->count--;
     if (set->n_leaves == 0)
         return;
     struct ordered_leaf *leaf = &store->leaf[set->leaf[place.leaf]];
+    assert(place.slot < leaf->count);
     leaf->count--;
     bytes_move(leaf->key + place.slot, leaf->key + place.slot + 1,
                (leaf->count - place.slot) * sizeof *leaf->key);

@@ -1,5 +1,6 @@
 #include "base/sort.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/search.h"
 
@@ -82,6 +83,7 @@ void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
     }
     if (sorting.rows != rows)
         bytes_copy(rows, sorting.rows, (size_t)count * sizeof *rows);
+    assert(rows[0].key <= rows[count / 2].key && rows[count / 2].key <= rows[count - 1].key);
 }
 
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key) {

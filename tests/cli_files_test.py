@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Files that the command line reads and writes: which it refuses, where results go, full disks, signals."""
 
+import fcntl
 import gzip
 import json
 import os
@@ -332,6 +333,19 @@ class Signals(Case):
         process.communicate(self.data[100:], timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.files(), ["x.html"])
+
+    def test_what_killed_runs_left_is_swept(self):
+        """A run that is killed cannot remove its temporary file: the next one that writes there does, by name, age and lock."""
+        self.write("run.pickle", pickle.dumps(snapshot(events_of([1024, 2048])), protocol=4))
+        dead, new, live, foreign = (f".strata-{name}.tmp" for name in ("0123456789abcdef", "fedcba9876543210", "00000000000000aa", "mine"))
+        for name in (dead, new, live, foreign):
+            self.write(name, b"half")
+            if name != new:
+                os.utime(self.path / name, (time.time() - 2 * 24 * 3600,) * 2)
+        with open(self.path / live, "rb") as writer:
+            fcntl.flock(writer, fcntl.LOCK_EX)
+            self.expect(0, "report", "run.pickle", "-o", "out.txt")
+        self.assertEqual(set(os.listdir(self.path)), {new, live, foreign, "run.pickle", "out.txt"})
 
     def test_interrupt_at_any_time_leaves_all_or_nothing(self):
         self.write("s.pickle", long_snapshot(20000))

@@ -2,7 +2,9 @@
 
 #include "analysis/findings/levels.h"
 #include "analysis/loop/copies.h"
+#include "base/assert.h"
 #include "base/bytes.h"
+#include "trace/trace_check.h"
 
 const char *const turns_source_name[] = {
     [TURNS_NONE] = "none",
@@ -36,6 +38,7 @@ static struct judged judged_of(const struct verdicts *verdicts) {
 
 static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
     uint32_t n = timeline->device->allocations.count;
+    assert(device_check(timeline->trace, timeline->device) == NULL);
     bool with_reasons = verdicts->with_reasons, with_cuts = verdicts->with_cuts;
     *verdicts = (struct verdicts){.timeline = timeline,
                                   .with_reasons = with_reasons,

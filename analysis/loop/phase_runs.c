@@ -2,6 +2,7 @@
 
 #include "analysis/loop/frame_bits.h"
 #include "analysis/loop/marks.h"
+#include "base/assert.h"
 #include "base/search.h"
 
 enum {
@@ -201,7 +202,9 @@ uint32_t recorded_from(const struct phase_runs *runs, uint32_t moment) {
     if (moment >= runs->n_moments)
         return runs->n_allocations;
     const uint32_t *born = &runs->born[moment / BORN_MOMENTS];
-    return SEARCH(born[0], born[1], k, runs->birth[k] < moment);
+    uint32_t k = SEARCH(born[0], born[1], i, runs->birth[i] < moment);
+    assert((k == 0 || runs->birth[k - 1] < moment) && (k == runs->n_allocations || runs->birth[k] >= moment));
+    return k;
 }
 
 bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
@@ -265,5 +268,6 @@ bool phase_runs_has_forward(const struct phase_runs *runs) {
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded) {
     /* the first run after it */
     uint32_t low = SEARCH(0, runs->count, i, runs->run[i].first <= recorded);
+    assert(low > 0 && recorded <= runs->run[low - 1].last);
     return low - 1;
 }

@@ -1,6 +1,7 @@
 #include "analysis/loop/turns_internal.h"
 
 #include "analysis/loop/marks.h"
+#include "base/assert.h"
 #include "base/search.h"
 
 /* ---- helpers ---- */
@@ -286,5 +287,8 @@ bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct
         !turns_repeat(turns, runs, timeline, arena))
         return false;
     turns->loop_first = loop_first(turns, runs);
+    for (uint32_t i = 0; i < turns->count; i++) /* turns_at and the table of lives rely on it */
+        assert(turns->turn[i].first <= turns->turn[i].end && turns->turn[i].end <= runs->n_allocations &&
+               (i == 0 || turns->turn[i - 1].end <= turns->turn[i].first));
     return true;
 }

@@ -1,5 +1,6 @@
 /* Lists, blocks and requests: the path of every allocation and every free. */
 #include "analysis/model/allocator_internal.h"
+#include "base/assert.h"
 #include "base/numbers.h"
 
 enum { GRAIN = 512 };
@@ -507,6 +508,7 @@ static void waiting_remove(struct allocator *a, uint32_t index) {
 }
 
 void allocator_free(struct allocator *a, uint32_t block) {
+    assert(a->block[block].use != ALLOCATOR_FREE && a->block[block].size <= a->active_bytes);
     if (a->block[block].use == ALLOCATOR_WAITING)
         waiting_remove(a, block);
     a->active_bytes -= a->block[block].size;
