@@ -331,7 +331,7 @@ static void categories_find(struct keeping *keeping) {
     struct needle needle = needle_of(keeping->word);
     const struct filter_facts *facts = keeping->facts;
     for (uint32_t i = 0; facts->category != NULL && i < facts->n_categories && i < 64; i++) {
-        const char *name = facts->category_names[i];
+        const char *name = facts->category_name(i);
         uint32_t length = word_length(name);
         if ((keeping->word->kind == FILTER_TEXT || length == needle.nbytes) &&
             text_holds((const uint8_t *)name, length, &needle))

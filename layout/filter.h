@@ -104,8 +104,8 @@ struct filter_regex {
 /* Facts beyond the timeline that words refer to. NULL or 0: unknown, so no allocation matches a word that needs the
  * fact. */
 struct filter_facts {
-    const uint8_t *category;           /* [allocations.count] enum category */
-    const char *const *category_names; /* [n_categories], spelt as in files */
+    const uint8_t *category;                         /* [allocations.count] enum category */
+    const char *(*category_name)(uint32_t category); /* of [0, n_categories), spelt as in files */
     uint32_t n_categories;
     const struct filter_span *phases, *steps; /* in any order; may overlap */
     const struct filter_span *layers; /* numbered within their forward pass, named by their call site */

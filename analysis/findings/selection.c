@@ -5,12 +5,13 @@
 #include "base/text.h"
 #include "layout/site.h"
 
+static const char *category_name(uint32_t category) {
+    return category_label[category].name;
+}
+
 static void facts_of_categories(struct filter_facts *facts, const struct verdicts *verdicts) {
-    static const char *names[CATEGORY_COUNT];
-    for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        names[i] = category_label[i].name;
     facts->category = verdicts->category;
-    facts->category_names = names;
+    facts->category_name = category_name;
     facts->n_categories = CATEGORY_COUNT;
 }
 
