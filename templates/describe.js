@@ -6,7 +6,7 @@ import { formatCount, formatDuration, formatPlural } from "./text.js";
 /** "default stream", "stream 7". @param {Page} page @param {number} stream index */
 export const streamText = (page, stream) => groupName(page.view, GROUPINGS.indexOf("stream"), stream);
 
-/** "default pool", "pool (1, 0)". @param {Page} page @param {number} pool index @param {View} [shown] */
+/** "default pool", "private pool (1, 0)". @param {Page} page @param {number} pool index @param {View} [shown] */
 export const poolText = (page, pool, shown = page.view) => groupName(shown, GROUPINGS.indexOf("pool"), pool);
 
 /** A phase's name for people: without control characters and the two signs that torch puts around it.

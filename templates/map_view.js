@@ -134,7 +134,7 @@ function drawPicture(/** @type {Page} */ page) {
 
 /** "default pool, stream 7, up to 1 MiB" @param {Page} page @param {record_map_group} group */
 function groupText(page, group) {
-    const pool = `${group.pool > 1 ? "private " : ""}${poolText(page, group.pool)}`;
+    const pool = poolText(page, group.pool);
     const stream = page.view.facts.streams > 1 ? streamText(page, group.stream) : "";
     return dotted(pool, stream, group.small ? "up to 1 MiB" : "above 1 MiB");
 }

@@ -64,7 +64,7 @@ uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocati
 bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint32_t *n_allocations,
                     enum compare_by by, uint32_t key, const uint8_t *category, struct arena *arena);
 
-/* Writes a group's name, "train.py:41 forward", "train.py", "gradient", "stream 3", "pool (0, 1)"; cut at capacity
+/* Writes a group's name, "train.py:41 forward", "train.py", "gradient", "stream 3", "private pool (0, 1)"; cut at capacity
  * - 1 bytes, terminated; returns the length written. */
 uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,
                       uint32_t capacity);

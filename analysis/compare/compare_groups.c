@@ -2,6 +2,7 @@
 #include "analysis/compare/highlight.h"
 #include "analysis/loop/category.h"
 #include "analysis/loop/modules.h"
+#include "analysis/model/pool_use.h"
 #include "base/bits.h"
 #include "base/sort.h"
 #include "base/words.h"
@@ -219,13 +220,6 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
 
 /* ---- names ---- */
 
-static void name_pool(struct words *words, const struct device_trace *device, uint32_t pool) {
-    if (pool <= 1)
-        words_say(words, pool == POOL_UNKNOWN && device->n_pools > 1 ? "pool not recorded" : "default pool");
-    else
-        WORDS_TELL(words, "pool (%d, %d)", device->pools[pool].first, device->pools[pool].second);
-}
-
 /* Writes the text after the last slash of either kind, with a blank for NUL. */
 static void name_file(struct words *words, const struct trace *trace, uint32_t frame) {
     uint32_t nbytes, from = 0;
@@ -251,7 +245,7 @@ uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint3
     case COMPARE_BY_FILE: name_file(&words, trace, key); break;
     case COMPARE_BY_CATEGORY: words_say(&words, category_label[key].name); break;
     case COMPARE_BY_STREAM: WORDS_TELL(&words, key == 0 ? "default stream" : "stream %d", key); break;
-    case COMPARE_BY_POOL: name_pool(&words, timeline->device, key); break;
+    case COMPARE_BY_POOL: pool_tell(&words, timeline->device, (uint16_t)key); break;
     case COMPARE_BY_MODULE: module_say(&words, (uint8_t)key); break;
     case COMPARE_KINDS: break;
     }

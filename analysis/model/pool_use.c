@@ -5,6 +5,13 @@ bool pool_is_private(const struct device_trace *device, uint16_t pool) {
     return pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0);
 }
 
+void pool_tell(struct words *words, const struct device_trace *device, uint16_t pool) {
+    if (pool_is_private(device, pool))
+        WORDS_TELL(words, "private pool (%d, %d)", device->pools[pool].first, device->pools[pool].second);
+    else
+        words_say(words, pool == POOL_UNKNOWN && device->n_pools > 1 ? "pool not recorded" : "default pool");
+}
+
 static void segment_count(struct pool_use *use, const struct device_trace *device, const struct held *held,
                           const struct held_segment *segment) {
     use->n_segments++;

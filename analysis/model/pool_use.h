@@ -2,6 +2,7 @@
  * one of them serves nothing else. Freestanding. */
 #pragma once
 
+#include "base/words.h"
 #include "layout/segments.h"
 
 struct pool_use {
@@ -24,3 +25,6 @@ bool pool_uses_find(struct pool_uses *uses, const struct device_trace *device, c
 
 /* Is it neither the default pool nor unknown? */
 bool pool_is_private(const struct device_trace *device, uint16_t pool);
+
+/* Adds its name in all outputs: "default pool", "private pool (0, 1)", or, beside others, "pool not recorded". */
+void pool_tell(struct words *words, const struct device_trace *device, uint16_t pool);

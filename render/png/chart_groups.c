@@ -1,6 +1,7 @@
 /* The groups of the legend: call sites, or keys of another colouring. */
 #include "render/png/chart_maker.h"
 
+#include "analysis/compare/compare.h"
 #include "analysis/compare/site_parts.h"
 #include "base/bytes.h"
 #include "base/format.h"
@@ -89,16 +90,6 @@ static void range_text(const struct timeline *timeline, enum color_by by, uint32
         snprintf(text, capacity, "%s to %s%s", low.text, high.text, unit);
 }
 
-static void pool_text(const struct device_trace *device, uint32_t pool, char *text, size_t capacity) {
-    const struct pool_id *id = &device->pools[pool];
-    if (pool == POOL_UNKNOWN)
-        snprintf(text, capacity, "pool not recorded");
-    else if (id->first == 0 && id->second == 0)
-        snprintf(text, capacity, "default pool");
-    else
-        snprintf(text, capacity, "private pool (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
-}
-
 static void category_text(uint32_t category, char *text, size_t capacity) {
     snprintf(text, capacity, "%s", category_label[category].name);
     for (char *at = text; *at != '\0'; at++)
@@ -124,13 +115,8 @@ void chart_group_text(const struct timeline *timeline, enum color_by by, const s
     case COLOR_COUNT: part_text(timeline->trace, group, text, capacity); break;
     case COLOR_BY_SIZE:
     case COLOR_BY_AGE: range_text(timeline, by, key, text, capacity); break;
-    case COLOR_BY_STREAM:
-        if (key == 0)
-            snprintf(text, capacity, "default stream");
-        else
-            snprintf(text, capacity, "stream %" PRIu32, key);
-        break;
-    case COLOR_BY_POOL: pool_text(timeline->device, key, text, capacity); break;
+    case COLOR_BY_STREAM: (void)compare_name(timeline, COMPARE_BY_STREAM, key, text, capacity); break;
+    case COLOR_BY_POOL: (void)compare_name(timeline, COMPARE_BY_POOL, key, text, capacity); break;
     case COLOR_BY_CATEGORY: category_text(key, text, capacity); break;
     default: snprintf(text, capacity, "%" PRIu32, key);
     }

@@ -2,6 +2,7 @@
 #include "render/png/chart_maker.h"
 
 #include "analysis/model/fragmentation.h"
+#include "analysis/model/pool_use.h"
 #include "base/format.h"
 
 #include <stdio.h>
@@ -73,20 +74,16 @@ static void heading_put(struct chart_maker *maker, struct rect line) {
 }
 
 static void group_text(const struct chart_maker *maker, const struct map_group *group, char *text,
-                       size_t capacity) {
+                       uint32_t capacity) {
     const struct device_trace *device = maker->in->timeline->device;
-    const struct pool_id *id = &device->pools[group->pool];
-    char pool[64] = "default pool", stream[24] = "";
-    if (id->first != 0 || id->second != 0)
-        snprintf(pool, sizeof pool, "private pool (%llu, %llu)", (unsigned long long)id->first,
-                 (unsigned long long)id->second);
+    struct words words = {text, capacity, 0};
+    pool_tell(&words, device, group->pool);
     if (device->n_streams > 1)
-        snprintf(stream, sizeof stream, " \xc2\xb7 stream %u", group->stream);
-    snprintf(text, capacity, "%s%s \xc2\xb7 %s: %s segment%s, %s, free %s in %s block%s", pool, stream,
-             group->small ? "up to 1 MiB" : "above 1 MiB", format_count(group->n_segments).text,
-             group->n_segments == 1 ? "" : "s", format_bytes(group->bytes).text,
-             format_bytes(group->free_bytes).text, format_count(group->n_free_blocks).text,
-             group->n_free_blocks == 1 ? "" : "s");
+        WORDS_TELL(&words, " \xc2\xb7 stream %d", group->stream);
+    words_say(&words, group->small ? " \xc2\xb7 up to 1 MiB" : " \xc2\xb7 above 1 MiB");
+    WORDS_TELL(&words, ": %n segment%s, %b, free %b in %n block%s", group->n_segments, group->bytes,
+               group->free_bytes, group->n_free_blocks);
+    (void)words_end(&words);
 }
 
 static void groups_put(struct chart_maker *maker) {

@@ -1,5 +1,6 @@
 /* Phrases and tables that several sections of the report use. */
 #include "render/report/report_words.h"
+#include "analysis/model/pool_use.h"
 #include "render/words/device.h"
 
 #include "base/format.h"
@@ -69,20 +70,14 @@ const char *words_capital(struct sheet *sheet, const char *text) {
     return sheet_format(sheet, "%c%s", text[0] - ('a' - 'A'), text + 1);
 }
 
-/* "default", "private (0, 1)", "not recorded" */
-static const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {
-    const struct pool_id *id = &device->pools[pool];
-    if (pool == POOL_UNKNOWN)
-        return "not recorded";
-    if (id->first == 0 && id->second == 0)
-        return "default";
-    return sheet_format(sheet, "private (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
-}
-
 static const char *group_name(struct sheet *sheet, const struct device_trace *device,
                               const struct free_blocks_group *group) {
-    return sheet_format(sheet, "%s, stream %u, %s", words_pool(sheet, device, group->pool),
-                        (unsigned)group->stream, group->small ? "up to 1 MiB" : "above 1 MiB");
+    char pool[64];
+    struct words words = {pool, sizeof pool, 0};
+    pool_tell(&words, device, group->pool);
+    (void)words_end(&words);
+    return sheet_format(sheet, "%s, stream %u, %s", pool, (unsigned)group->stream,
+                        group->small ? "up to 1 MiB" : "above 1 MiB");
 }
 
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,

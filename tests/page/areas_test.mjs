@@ -37,7 +37,7 @@ async function listed(page) {
 
 describe("names in areas", { skip }, () => {
     for (const [name, by, wanted] of /** @type {[string, string, string[]][]} */ ([
-        ["train", "category", ["parameter", "optimizer state", "activation", "gradient"]], ["private_pools", "pool", ["pool (0, 1)", "default pool"]],
+        ["train", "category", ["parameter", "optimizer state", "activation", "gradient"]], ["private_pools", "pool", ["private pool (0, 1)", "default pool"]],
         ["streams", "stream", ["default stream"]],
     ]))
         for (const colorScheme of /** @type {const} */ (["light", "dark"]))
