@@ -80,7 +80,7 @@ function holesBar(holes, rest) {
     const parts = [...holes.map((hole) => hole.bytes), rest].filter((bytes) => bytes > 0);
     const all = parts.reduce((sum, bytes) => sum + bytes, 0);
     for (const bytes of parts) {
-        const part = make("span", "", bytes * 7 > all ? formatBytes(bytes) : "", { title: formatBytes(bytes) });
+        const part = make("span", "", bytes * 5 > all ? formatBytes(bytes) : "", { title: formatBytes(bytes) });
         part.style.flexGrow = String(bytes);
         bar.append(part);
     }

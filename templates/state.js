@@ -289,6 +289,8 @@ export function drawBeforeActing(page, box) {
                 if (!isStale(page, LIST | DETAIL | MAP)) return;
                 flush(page);
                 if (!(event.target instanceof Node) || event.target.isConnected) return;
+                // A letter is a key of the page, whatever had the focus.
+                if (event instanceof KeyboardEvent && /^[^ ]$/.test(event.key)) return;
                 event.preventDefault();
                 event.stopImmediatePropagation();
             },
