@@ -53,6 +53,14 @@ static void budget_table(struct sheet *sheet, const struct report_device *report
                                           : format_bytes(budget.bytes[part]).text);
     }
     sheet_table_end(sheet);
+    uint64_t took = budget.bytes[BUDGET_GRAPHS], planned = budget.bytes[BUDGET_GRAPHS_PLANNED];
+    if ((budget.known >> BUDGET_GRAPHS & 1) != 0 && (budget.known >> BUDGET_GRAPHS_PLANNED & 1) != 0 &&
+        took != planned)
+        sheet_say(sheet,
+                  took < planned
+                      ? "CUDA graphs took %s less than was estimated before: the KV cache could have it."
+                      : "CUDA graphs took %s more than was estimated before.",
+                  format_bytes(distance_of(took, planned)).text);
 }
 
 static void tracks_table(struct sheet *sheet, const struct report_device *report,
@@ -70,6 +78,7 @@ void report_log_levels(struct sheet *sheet, const struct report_device *report) 
     levels_find(&levels, report->device);
     if (levels.track[levels.shown].count != 0)
         tracks_table(sheet, report, &levels);
+    budget_table(sheet, report);
 }
 
 void report_log_text(struct sheet *sheet, const struct report_device *report) {

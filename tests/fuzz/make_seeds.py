@@ -30,6 +30,7 @@ sys.dont_write_bytecode = True
 
 sys.path.append(str(FUZZ.parent.parent / "samples"))
 import log_forms  # noqa: E402
+import log_threads  # noqa: E402
 import seeds_of_calls  # noqa: E402
 import seeds_of_samples as samples  # noqa: E402
 import simulate  # noqa: E402
@@ -281,13 +282,21 @@ def log_seeds():
         yield path.stem[4:], path.read_bytes()[:2048]
         numbers = itertools.cycle((b"99999999999999999999", b"-1", b"nan", b"1e9", b"0", b"18446744073709551615", b"0.000000001", b"65535.5"))
         yield path.stem[4:] + "_hostile", re.sub(rb"\d+(?:\.\d+)?", lambda _: next(numbers), path.read_bytes()[:1024])
-    texts = [text.encode() for _, text, _ in log_forms.PASTED]
+    texts = [text.encode() for _, text, _ in (*log_forms.PASTED, *log_threads.THREADS)]
     for first in range(0, len(texts), 24):
         part = b"\n".join(texts[first:first + 24])
         numbers = itertools.cycle((b"99999999999999999999", b"-1", b"nan", b"1e9", b"0", b"18446744073709551615", b"0.000000001", b"65535.5"))
         yield f"forms{first // 24}", part
         yield f"forms{first // 24}_hostile", re.sub(rb"\d+(?:\.\d+)?", lambda _: next(numbers), part)
     yield "hostile", b"[rank1] GPU 0: 1e400 GB allocated\nMA nan GB CA -1 GB\rout of memory\n| Allocated memory | 1 KiB\n\x1b[31mmemory: 5GiB(1%)"
+
+
+def log_dictionary():
+    """The words that rows of the table of forms look for, without those of one letter or two, and what stands between them."""
+    table = (FUZZ.parent.parent / "parser" / "log" / "log_table.c").read_text(encoding="utf-8")
+    words = re.findall(r'"((?:[^"\\\n]|\\.){3,})"', re.sub(r"/\*.*?\*/", "", table[table.index("log_forms[] ="):], flags=re.S))
+    between = (" GB", "GiB", " MiB", "[rank1]: ", "(after 3 iterations)", "2026-11-22 10:00:00,5", "\\x1b[31m", "File \\\"a.py\\\", line 3, in f", "(1, 2), (3, 4)", "(0.5/30.0 GiB)", "| ")
+    return "# Made by make_seeds.py of parser/log/log_table.c.\n" + "".join(f'"{word}"\n' for word in dict.fromkeys((*words, *between)))
 
 
 def host_log_seeds():
@@ -309,6 +318,7 @@ def main(arguments):
              "diff": samples.differences(), "plan": samples.plans(), "program": samples.command_lines(),
              "index": indexes(strata),
              "api": seeds_of_calls.seeds(samples.recipes("oom", "private_pools", "two_devices"))}
+    (FUZZ / "dictionaries" / "log.dict").write_text(log_dictionary(), encoding="utf-8")
     total = 0
     for kind, seeds in kinds.items():
         folder = FUZZ / "seeds" / kind
