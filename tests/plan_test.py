@@ -262,7 +262,7 @@ class Plan(unittest.TestCase):
             for part in "\n".join(lines[1:]).split("\n...\n"):
                 self.assertIn(part.rstrip("\n"), done.stdout.decode(), command)
             n += 1
-        self.assertEqual(6, n)
+        self.assertEqual(9, n)
 
     def test_one_short_by(self):
         """Report and plan measure from one budget: what was reserved when the request failed, and what was free."""
