@@ -141,10 +141,9 @@ endforeach()
 # The page computes with the program's own code: all of these folders except sources that only the program needs.
 set(native_sources
     analysis/findings/figures.c analysis/findings/oom_advice.c
-    analysis/compare/causes.c analysis/compare/cohorts.c analysis/compare/compare_named.c analysis/compare/index.c
-    analysis/compare/index_findings.c analysis/compare/index_places.c analysis/compare/index_words.c
-    analysis/compare/outlier_differences.c
-    analysis/compare/outliers.c analysis/compare/ranks.c analysis/model/whatif_budget.c
+    analysis/compare/causes.c analysis/compare/compare_named.c analysis/compare/index.c
+    analysis/compare/index_findings.c analysis/compare/index_words.c analysis/compare/outlier_differences.c
+    analysis/compare/outliers.c analysis/compare/peers.c analysis/compare/ranks.c analysis/model/whatif_budget.c
     analysis/model/whatif_run.c base/base64.c base/buffer.c base/json_writer.c
     layout/device_part.c layout/merge.c layout/owner.c trace/redact.c)
 set(shared_sources)

@@ -104,7 +104,7 @@ struct index_row {
     const char *finding;   /* a sentence for people; NULL: nothing found */
     const char *predicate; /* the same without its subject */
     const char *kind;      /* kind of the finding, as in summary.json */
-    const char *blamed;    /* call site named by the finding; NULL: none */
+    const char *site;      /* call site that the finding names; NULL: none */
     /* page of the difference from its peers' median row, beside the index; NULL: not made */
     const char *diff;
     const char *copy_of; /* input of the row whose recording this is a copy of; NULL: no copy, so it counts */

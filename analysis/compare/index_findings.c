@@ -8,11 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A hash of some bytes (FNV-1a), continued from another; HASH_BEGIN at first. */
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+static uint64_t hash_add(uint64_t hash, const char *bytes, size_t nbytes) {
+    for (size_t i = 0; i < nbytes; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* 0: it has no group. */
 static uint64_t group_hash(const char *group) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *at = group; at != NULL && *at != '\0'; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
-    return group != NULL && *group != '\0' ? hash | 1 : 0;
+    return group != NULL && *group != '\0' ? hash_add(HASH_BEGIN, group, strlen(group)) | 1 : 0;
 }
 
 /* ---- copies: one recording counts once ---- */
@@ -61,10 +67,9 @@ struct claim {
     uint32_t urgency; /* 0: first */
 };
 
+/* Adds a text and its end, so that "a" and "bc" are not "ab" and "c". */
 static uint64_t key_add(uint64_t hash, const char *text) {
-    for (; text != NULL && *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u;
+    return hash_add(hash_add(hash, text, text != NULL ? strlen(text) : 0), "\xff", 1);
 }
 
 static enum finding_severity row_severity(const struct index_row *row) {
@@ -74,7 +79,7 @@ static enum finding_severity row_severity(const struct index_row *row) {
 
 /* Ranks of two logs are not united: nothing shows that they belong to one job. */
 static uint64_t key_begin(const struct index_row *row) {
-    return row->has_allocations ? 0xcbf29ce484222325u : key_add(0xcbf29ce484222325u, row->group);
+    return row->has_allocations ? HASH_BEGIN : key_add(HASH_BEGIN, row->group);
 }
 
 static uint64_t row_key(const struct index_row *row) {
@@ -82,7 +87,7 @@ static uint64_t row_key(const struct index_row *row) {
     if (row->odd & INDEX_ODD_OOM)
         return key;
     key = (key ^ row->odd ^ (row->difference_bytes < 0 ? 1u << 20 : 0)) * 0x100000001b3u;
-    return key_add(key, row->blamed);
+    return key_add(key, row->site);
 }
 
 /* Findings about the recording itself do not count for the index. */
@@ -125,7 +130,7 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
                                       .about = note != NULL                 ? INDEX_OF_REPORTS
                                                : (row->odd & INDEX_ODD_OOM) ? INDEX_OF_OOM
                                                                             : INDEX_OF_RANK,
-                                      .site = note != NULL ? note->site : row->blamed,
+                                      .site = note != NULL ? note->site : row->site,
                                       .view = note != NULL && note->view[0] != '\0' ? note->view : NULL,
                                       .against = INDEX_NOBODY};
     finding->bytes =
@@ -279,10 +284,10 @@ static int dump_compare(const void *a, const void *b) {
 
 /* The hash of a file's name without its numbers: "rank#_exit.pickle". */
 static uint64_t name_hash(const char *name) {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HASH_BEGIN;
     for (; *name != '\0'; name++)
         if (*name < '0' || *name > '9')
-            hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+            hash = hash_add(hash, name, 1);
     return hash;
 }
 
@@ -293,10 +298,10 @@ static void dumps_part(const struct index *index, struct outlier_row *rows, cons
     for (uint32_t i = 0; i < count; i++) {
         const struct index_row *row = &index->rows[of[i]];
         const char *slash = strrchr(row->input, '/');
-        dumps[i] = (struct dump){.compared = i, .directory = 0xcbf29ce484222325u};
-        for (const char *at = row->input; slash != NULL && at < slash; at++)
-            dumps[i].directory = (dumps[i].directory ^ (unsigned char)*at) * 0x100000001b3u;
-        dumps[i].process = ((uint64_t)row->rank << 32) ^ (uint64_t)row->step;
+        size_t nbytes = slash != NULL ? (size_t)(slash - row->input) : 0;
+        dumps[i] = (struct dump){.directory = hash_add(HASH_BEGIN, row->input, nbytes),
+                                 .process = ((uint64_t)row->rank << 32) ^ (uint64_t)row->step,
+                                 .compared = i};
     }
     if (count != 0)
         qsort(dumps, count, sizeof *dumps, dump_compare);

@@ -145,7 +145,7 @@ static const char *head_of(struct telling *telling) {
     return NULL;
 }
 
-/* The call site whose bytes differ most in the direction of the figure that the head names. It becomes row->blamed.
+/* The call site whose bytes differ most in the direction of the figure that the head names. It becomes row->site.
  * NULL: unknown. */
 static const char *tail_of(struct telling *telling) {
     struct index_row *row = telling->row;
@@ -161,7 +161,7 @@ static const char *tail_of(struct telling *telling) {
     if (best == NULL)
         return NULL;
     const struct figure own = format_bytes(distance_of(best->bytes, best->median_bytes));
-    row->blamed = best->site;
+    row->site = best->site;
     if ((row->odd & INDEX_ODD_OOM) == 0 &&
         strcmp(own.text, format_bytes(distance_of(telling->value, telling->median)).text) == 0)
         return index_say(telling->index, "all of it at %.*s", SHORT(best->site));

@@ -273,20 +273,20 @@ static bool steps_judge(struct crew *crew) {
     return true;
 }
 
-static bool row_is_told(const struct outlier_row *row) {
+static bool row_stands_out(const struct outlier_row *row) {
     for (uint32_t i = 0; i < OUTLIER_MEASURES; i++)
         if (row->figure[i].odd || row->figure[i].higher)
             return true;
     return row->oom;
 }
 
-/* Finds the differences of those of some peers that are told. */
+/* Finds the differences of those of some peers that stand out. */
 static bool peers_compare(struct crew peers) {
     struct tally kept = {0};
     bool done = true;
     peers.kept = &kept;
     for (uint32_t i = 0; done && peers.count > 1 && i < peers.count; i++)
-        if (row_is_told(&peers.rows[peers.member[i]]))
+        if (row_stands_out(&peers.rows[peers.member[i]]))
             done = outliers_compare(&peers, peers.member[i]);
     outliers_tally_drop(&peers, &kept);
     return done;

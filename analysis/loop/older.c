@@ -4,7 +4,6 @@
 #include "analysis/loop/size_set.h"
 #include "base/bits.h"
 #include "base/bytes.h"
-#include "base/hashed.h"
 #include "base/numbers.h"
 
 const char *const older_source_name[] = {
@@ -199,10 +198,13 @@ static bool is_cut(const struct naming *naming) {
     return n == 1 && naming->begins_backward;
 }
 
+/* Ranks are compared by it, each of which another process has read: so it has no key of the process (base/hashed.h). */
 static uint64_t signature_of(const struct naming *naming, const uint32_t *counts) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < naming->sizes.count; i++)
-        sum += counts[i] * hash_mix(0, naming->sizes.nbytes[i]);
+    for (uint32_t i = 0; i < naming->sizes.count; i++) {
+        uint64_t mixed = naming->sizes.nbytes[i] * UINT64_C(0x9e3779b97f4a7c15);
+        sum += counts[i] * ((mixed ^ mixed >> 31) * UINT64_C(0xbf58476d1ce4e5b9));
+    }
     return bytes_of(naming, counts) != 0 && sum == 0 ? 1 : sum;
 }
 
