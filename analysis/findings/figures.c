@@ -24,8 +24,7 @@ static uint64_t growth_per_step(const struct findings *findings, bool *possible)
     *possible = false;
     for (uint32_t i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->finding[i];
-        bool grows = finding->kind == FINDING_LEAK || finding->kind == FINDING_GROWING_BUFFER;
-        if (!grows || finding->severity == SEVERITY_INFO)
+        if (!finding->grows || finding->severity == SEVERITY_INFO)
             continue;
         *possible |= finding->confidence == CONFIDENCE_POSSIBLE;
         bytes += finding->confidence == CONFIDENCE_POSSIBLE ? 0 : finding->per_bytes;

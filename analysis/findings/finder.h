@@ -22,6 +22,7 @@ struct finder {
     struct arena *arena;
     struct lives lives;
     const struct lives *table;           /* that leaks are searched in */
+    uint64_t *floor;                     /* [table->n_turns] the least that is alive in each turn */
     struct removed {                     /* taken out of the curve, until the saving is computed */
         struct sort_row *change, *spare; /* [most] moments, and which of `bytes` changes at each */
         uint64_t *bytes;                 /* [most] differences, positive or negative */

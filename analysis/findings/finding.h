@@ -49,6 +49,7 @@ struct finding {
     uint8_t unit;         /* enum finding_unit of what follows */
     uint8_t variant;      /* meaning depends on the kind: see its file */
     bool saves_known;     /* `saves` is defined */
+    bool grows;           /* each unit adds per_bytes until the loop ends: later ones need more */
     uint32_t per_n;       /* so many units */
     uint32_t set;         /* only during the search: number of its set; 0: none */
     uint64_t per_bytes;   /* bytes in each unit */
@@ -63,6 +64,7 @@ struct finding {
         struct {
             uint64_t bytes, count, inputs; /* kept; allocations; bytes of these that are batches */
             uint32_t n_turns;              /* that were judged */
+            uint32_t other;                /* frame id of the second line, if there are several */
         } leak;
         struct {
             uint64_t older_bytes; /* of what is held, older than the recording */

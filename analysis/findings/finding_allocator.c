@@ -196,7 +196,9 @@ void finding_private_pool_held_find(struct finder *finder) {
     }
     finding.figure[3] = free_blocks.all.reserved_bytes;
     finding.bytes = finding.figure[0];
-    if (finding.figure[0] >= 64 * MIB && is_percent(finding.figure[0], free_blocks.all.reserved_bytes, 5))
+    /* a single pool has none to share with */
+    if (finding.figure[2] > 1 && finding.figure[0] >= 64 * MIB &&
+        is_percent(finding.figure[0], free_blocks.all.reserved_bytes, 5))
         finder_add(finder, &finding);
 }
 
@@ -207,9 +209,9 @@ void finding_private_pool_held_title(struct telling *telling) {
 void finding_private_pool_held_detail(struct telling *telling) {
     const uint64_t *figure = telling->finding->figure;
     TELL(telling,
-         "%n private pool%s (%(a CUDA graph or a MemPool|CUDA graphs, MemPools)) %(holds|hold) %b of the %b "
-         "that "
-         "are reserved at the end; %b of that are not in use.",
+         "%n private pools (CUDA graphs, MemPools) hold %b of the %b that are reserved at the end; %b of "
+         "that are not "
+         "in use.",
          figure[2], figure[1], figure[3], figure[0]);
 }
 

@@ -194,20 +194,27 @@ static bool chain_restarts(const struct finder *finder, const struct link *links
     return false;
 }
 
-/* Do batches grow? Then most lines of a forward make larger allocations than before, and not the buffer's alone: what a line
- * makes last is larger than what it makes first. */
+/* The largest of a site's allocations [from, to). */
+static uint64_t largest_of(const struct finder *finder, uint32_t from, uint32_t to) {
+    uint64_t largest = 0;
+    for (uint32_t at = from; at < to; at++) {
+        uint64_t size = finder->allocations->size[finder->lives.order[at]];
+        largest = size > largest ? size : largest;
+    }
+    return largest;
+}
+
+/* Do batches grow? Then most lines make larger allocations later than before, and not the buffer's alone. */
 static bool lengths_grow(const struct finder *finder) {
     const struct lives *lives = &finder->lives;
     uint32_t n_grow = 0, n = 0;
     for (uint32_t site = 0; site < lives->n_sites; site++) {
-        uint32_t first = lives->start[site], last = lives->start[site + 1];
-        if (last - first < LINKS_LEAST ||
-            finder->verdicts->runs.letter[lives->order[first]] != PHASE_FORWARD ||
-            finder->allocations->size[lives->order[first]] < LARGE_NBYTES)
+        uint32_t from = lives->start[site], to = lives->start[site + 1], middle = from + (to - from) / 2;
+        if (to - from < LINKS_LEAST || finder_side(finder, lives->order[from]) != SIDE_FORWARD)
             continue;
-        n++;
-        n_grow += finder->allocations->size[lives->order[last - 1]] >
-                  finder->allocations->size[lives->order[first]];
+        uint64_t before = largest_of(finder, from, middle);
+        n += before >= LARGE_NBYTES;
+        n_grow += before >= LARGE_NBYTES && largest_of(finder, middle, to) > before;
     }
     return n >= LINES_LEAST && n_grow * 4 >= n * 3;
 }
@@ -261,6 +268,7 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
     finder_saves(finder, &finding);
     if (!ends_last || chain_restarts(finder, links, rows[to - 1].value, key))
         finding.per_bytes = 0;
+    finding.grows = finding.per_bytes != 0;
     bool few = finding.figure[0] <= LINKS_LEAST;
     finding.severity = is_percent(last_bytes, peak, 10)  ? (few ? SEVERITY_MEDIUM : SEVERITY_HIGH)
                        : is_percent(last_bytes, peak, 3) ? SEVERITY_MEDIUM

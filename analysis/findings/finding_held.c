@@ -16,7 +16,10 @@
 
 /* A program that is right holds at most three in a turn: of 34 recordings of the real PyTorch, logits, what the loss
  * makes of them, and the loss. A graph has two for each layer. */
-enum { GRAPH_LEAST = 8 };
+enum {
+    GRAPH_LEAST = 8,
+    BEFORE = 64 /* allocations of a layer before the one that it keeps */
+};
 
 /* Is the row freed while the site's next turn runs, or after it if that is the last one? The last row has no such turn. */
 static bool row_is_held(const struct life *life, const struct life *next) {
@@ -53,17 +56,37 @@ static uint64_t site_holds(const struct finder *finder, uint32_t site, uint32_t 
     return *n_rows > 0 && *n_rows * 2 >= n_turns - 1 ? bytes : 0;
 }
 
-/* The end of the backward that follows an allocation in its turn; the turn's end if there is none. */
-static uint32_t end_of_backward(const struct finder *finder, uint32_t allocation, const struct turn *turn) {
+/* The backward that follows an allocation in its turn. NULL: there is none. */
+static const struct phase_run *backward_of(const struct finder *finder, uint32_t allocation,
+                                           const struct turn *turn) {
     const struct phase_runs *runs = &finder->verdicts->runs;
     uint32_t backward = runs->run[phase_runs_at(runs, allocation - runs->first_allocation)].next_backward;
-    if (backward == UINT32_MAX || runs->run[backward].first >= turn->end)
-        return turn->end_moment;
-    return finder->allocations->birth[runs->first_allocation + runs->run[backward].last];
+    return backward == UINT32_MAX || runs->run[backward].first >= turn->end ? NULL : &runs->run[backward];
 }
 
-/* Counts what a site holds, and takes it out of the curve: from the turn's end or, if it is of a graph, from the end of
- * its backward. */
+/* When what is held would be gone: the result of a model with its turn; a graph with its backward; what layers keep when
+ * backward comes to it. Backward goes from what was made last to what was made first, so it is done with an allocation
+ * when the operator runs that frees what was made before that, which makes its own result first. */
+static uint32_t end_of_use(const struct finder *finder, uint32_t allocation, const struct turn *turn,
+                           bool graph, bool of_layers) {
+    const struct allocations *allocations = finder->allocations;
+    const struct phase_run *backward = graph || of_layers ? backward_of(finder, allocation, turn) : NULL;
+    if (backward == NULL)
+        return turn->end_moment;
+    uint32_t first = allocations->preexisting + backward->first,
+             last = allocations->preexisting + backward->last;
+    uint32_t from = allocation > BEFORE + turn->first ? allocation - BEFORE : turn->first;
+    for (uint32_t own = allocation; !graph && own-- > from;)
+        if (finder->verdicts->runs.letter[own] == PHASE_FORWARD &&
+            allocations->request[own] > allocations->birth[first] &&
+            allocations->request[own] <= allocations->birth[last])
+            return allocations
+                ->birth[allocations->preexisting - 1 +
+                        recorded_from(&finder->verdicts->runs, allocations->request[own])];
+    return allocations->birth[last];
+}
+
+/* Counts what a site holds, and takes it out of the curve from the end of its use on. */
 static void site_measure(struct finder *finder, uint32_t site, bool graph, struct finding *finding) {
     const struct lives *lives = &finder->lives;
     struct life life = {.to = lives->start[site]}, next;
@@ -71,15 +94,14 @@ static void site_measure(struct finder *finder, uint32_t site, bool graph, struc
         next = life;
         more = lives_next(lives, site, &next);
         const struct turn *turn = &lives->turns->turn[life.turn];
-        /* a graph that outlives the loop's last backward is held too, though no turn follows */
-        bool held = row_is_held(&life, &next) || (graph && !more && life.n_kept > 0);
+        /* what outlives the loop's last backward is held too, though no turn follows */
+        bool held = row_is_held(&life, &next) || (!more && life.n_kept > (graph ? 0 : 1));
         for (uint32_t at = life.from; held && at < life.to; at++) {
             uint32_t allocation = lives->order[at];
             if (lives_freed(lives, allocation, life.turn) != life.freed || bits_has(lives->told, allocation))
                 continue;
             finder_count(finder, finding, allocation);
-            finder_remove(finder, allocation,
-                          graph ? end_of_backward(finder, allocation, turn) : turn->end_moment,
+            finder_remove(finder, allocation, end_of_use(finder, allocation, turn, graph, life.n_kept > 1),
                           finder->allocations->death[allocation]);
         }
     }
@@ -182,7 +204,9 @@ void finding_held_over_find(struct finder *finder) {
     finder_saves(finder, &finding);
     sites_sum(finder, rows, count, &finding);
     finding.confidence = (uint8_t)confidence_of_turns(most + 1);
-    finding.severity = finding.held.graph ? (uint8_t)severity_of_saving(finding.saves, peak) : SEVERITY_LOW;
+    bool of_layers = n_held > 2 * (uint64_t)most * count; /* not a result and its loss */
+    finding.severity =
+        finding.held.graph || of_layers ? (uint8_t)severity_of_saving(finding.saves, peak) : SEVERITY_LOW;
     finder_add(finder, &finding);
     ARENA_DROP(finder->arena, rows);
 }

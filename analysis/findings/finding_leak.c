@@ -16,15 +16,14 @@
 
 enum {
     INNER_LEAST = 3,
-    GRAPH_SITES = 3,  /* so many sites of a forward that keep in the same turns are one graph */
-    BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are examined */
 };
 
 /* What a site keeps, over all its rows. */
 struct kept {
     uint32_t first_turn, last_turn, n_turns; /* of rows that are freed together with another */
     uint32_t last_allocation;
-    uint64_t bytes;
+    uint64_t bytes, last_bytes;
+    uint32_t freed, gap; /* of the last row: sites with equal ones are let go together */
     uint32_t group_turn; /* of the last rows that are freed together: the first one */
     uint64_t group_bytes, group_first_bytes;
 };
@@ -101,14 +100,20 @@ static uint64_t alive_at(const struct finder *finder, uint32_t site, uint32_t mo
     return bytes;
 }
 
-/* Is more alive after each turn? A queue that was filled before the loop is as large after the last as after the first. */
+/* Is more alive after each turn, of the site and in all? A queue that was filled before the loop, whoever filled it, or in
+ * its first turn, is as large after the last. */
 static bool site_rises(const struct finder *finder, uint32_t site, const struct kept *kept) {
     const struct lives *lives = finder->table;
     const struct turn *turn = lives->turns->turn;
-    uint32_t last = turn[kept->last_turn].end_moment;
-    uint64_t before = alive_at(finder, site, turn[kept->group_turn].end_moment),
-             after = alive_at(finder, site, last < lives->end + 1 ? last : lives->end + 1);
-    return after > before && after - before >= (kept->group_bytes - kept->group_first_bytes) / 2;
+    uint32_t first = kept->group_turn, last = kept->last_turn, end = turn[last].end_moment;
+    uint64_t before = alive_at(finder, site, turn[first].end_moment),
+             after = alive_at(finder, site, end < lives->end + 1 ? end : lives->end + 1),
+             kept_bytes = kept->group_bytes - kept->group_first_bytes;
+    if (after <= before || after - before < kept_bytes / 2)
+        return false;
+    /* the level of a turn has what those before it keep */
+    uint64_t low = finder->floor[first + 1 < last ? first + 1 : first], high = finder->floor[last];
+    return high >= low && high - low >= (kept_bytes - kept->last_bytes) / 2;
 }
 
 /* Are most of the rows in groups that are freed together, evenly over the loop, into its second half? */
@@ -128,6 +133,9 @@ static bool site_leaks(const struct finder *finder, uint32_t site, struct kept *
         kept->last_turn = life->turn;
         kept->last_allocation = life->last_kept;
         kept->bytes += life->kept_bytes;
+        kept->last_bytes = life->kept_bytes;
+        kept->freed = life->freed;
+        kept->gap = life->gap;
         if (!is_together(&walk.before, life)) {
             kept->group_turn = life->turn;
             kept->group_bytes = 0;
@@ -165,27 +173,12 @@ static bool may_leak(const struct finder *finder, uint32_t site) {
 
 /* ---- what they keep ---- */
 
-/* When a program that does not keep a row frees it: when its turn is over or, if the site does not make it in every
- * turn, when it makes the next. The last of those that are freed together is in use until then. */
-static uint32_t end_of_use(const struct finder *finder, const struct leak_walk *walk, uint32_t allocation) {
-    const struct life *life = &walk->life;
+/* When a program that does not keep a row frees it: when it makes the next, as its name is bound to that. The last row is
+ * in use. */
+static uint32_t end_of_use(const struct finder *finder, const struct leak_walk *walk) {
     const struct lives *lives = finder->table;
-    const struct turns *turns = lives->turns;
-    const struct turn *turn = &turns->turn[life->turn];
-    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
-    if (life->next != life->turn + 1 || !is_together(life, &walk->next))
-        return life->next == UINT32_MAX ? UINT32_MAX : finder->allocations->birth[lives->order[life->to]];
-    /* Where turns end with the optimizer or backward, what is made after that counts for the turn before, unless
-     * it is a batch. */
-    bool ends_early = turns->source != TURNS_PROFILER_STEP && turns->source != TURNS_REPETITION;
-    uint32_t recorded = allocation - finder->allocations->preexisting;
-    if (!ends_early || letter[recorded] != PHASE_HOST || recorded - turn->first > BEGIN_MOST ||
-        finder->verdicts->category[allocation] == CATEGORY_INPUT)
-        return turn->end_moment;
-    for (uint32_t k = turn->first; k < recorded; k++)
-        if (letter[k] != PHASE_HOST)
-            return turn->end_moment;
-    return finder->allocations->birth[allocation] + 1;
+    return walk->life.next == UINT32_MAX ? UINT32_MAX
+                                         : finder->allocations->birth[lives->order[walk->life.to]];
 }
 
 /* Counts what a site keeps and takes it out of the curve. What the loop makes last is in use. */
@@ -199,7 +192,7 @@ static void site_measure(struct finder *finder, uint32_t site, struct finding *f
                 bits_has(lives->told, allocation))
                 continue;
             if (remove) {
-                finder_remove(finder, allocation, end_of_use(finder, &walk, allocation),
+                finder_remove(finder, allocation, end_of_use(finder, &walk),
                               finder->allocations->death[allocation]);
                 continue;
             }
@@ -247,30 +240,38 @@ static void leak_report(struct finder *finder, const struct sort_row *rows, uint
     bool inner = finder->table != &finder->lives;
     struct finding finding = {.kind = FINDING_LEAK,
                               .unit = (uint8_t)(inner ? UNIT_TURN : finder_unit(finder)),
-                              .site = (uint32_t)rows[0].key,
                               .at_moment = finder->timeline->peak_moment,
                               .leak.n_turns = finder->table->n_turns};
-    uint64_t largest = 0;
-    uint32_t first = UINT32_MAX, last = 0;
-    struct kept kept;
+    uint64_t of_line = 0, largest = 0, second = 0;
+    struct kept kept = {0};
     for (uint32_t i = 0; i < count; i++) {
+        uint32_t line = finder_site(finder, finder->table->order[finder->table->start[rows[i].value]]);
+        bool last =
+            i + 1 == count ||
+            line != finder_site(finder, finder->table->order[finder->table->start[rows[i + 1].value]]);
         site_leaks(finder, rows[i].value, &kept);
-        first = kept.first_turn < first ? kept.first_turn : first;
-        last = kept.last_turn > last ? kept.last_turn : last;
-        finding.per_n = kept.n_turns > finding.per_n ? kept.n_turns : finding.per_n;
-        finding.n_sites += i == 0 || rows[i].key != rows[i - 1].key;
-        if (kept.bytes >= largest) {
-            largest = kept.bytes;
+        of_line += kept.bytes;
+        if (last && of_line > largest) {
+            second = largest;
+            finding.leak.other = finding.site;
+            largest = of_line;
+            finding.site = line;
             finding.stack = finder->allocations->stack[kept.last_allocation];
-            finding.site = finder_site(finder, kept.last_allocation);
+        } else if (last && of_line > second) {
+            second = of_line;
+            finding.leak.other = line;
         }
+        of_line = last ? 0 : of_line;
+        finding.n_sites += last;
         site_measure(finder, rows[i].value, &finding, false);
         if (with_saving)
             site_measure(finder, rows[i].value, NULL, true);
     }
+    finding.per_n = kept.n_turns;
     finding.per_bytes = finding.leak.bytes / finding.per_n;
-    finding.from_moment = turn[first].begin_moment;
-    finding.to_moment = turn[last].end_moment - 1;
+    finding.grows = !inner && kept.freed == LIVES_NEVER;
+    finding.from_moment = turn[kept.first_turn].begin_moment;
+    finding.to_moment = turn[kept.last_turn].end_moment - 1;
     finding.confidence = (uint8_t)confidence_of_turns(finding.per_n);
     finding.severity = (uint8_t)severity_of_leak(&finding, finder->timeline->peak_bytes);
     if (inner && finding.severity == SEVERITY_HIGH)
@@ -280,11 +281,18 @@ static void leak_report(struct finder *finder, const struct sort_row *rows, uint
     finder_add(finder, &finding);
 }
 
-/* Leaking sites, by call site. `*graph`: so many lines of a forward keep memory that it is one graph. NULL: no memory. */
-static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count, bool *graph) {
+/* What is kept in the same turns and let go together has one cause. */
+static uint64_t cause_of(const struct kept *kept) {
+    uint64_t key = kept->n_turns;
+    key = (key * UINT32_MAX + kept->first_turn) * UINT32_MAX + kept->last_turn;
+    return (key * UINT32_MAX + kept->freed) * UINT32_MAX + kept->gap;
+}
+
+/* Leaking sites: `value` is a site, those with one cause have one key, and those of one line are adjacent. NULL: no
+ * memory. */
+static struct sort_row *leaks_by_cause(struct finder *finder, uint32_t *count) {
     struct sort_row *rows, *spare;
     struct kept kept;
-    uint32_t n_forward = 0, before = 0;
     *count = 0;
     if (!ARENA_COLUMNS(finder->arena, finder->lives.n_sites, rows, spare)) {
         finder->failed = true;
@@ -295,31 +303,41 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count, bo
             rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_allocation), site};
     sort_rows(rows, spare, *count);
     for (uint32_t i = 0; i < *count; i++) {
-        uint32_t allocation = finder->table->order[finder->table->start[rows[i].value]];
-        if (finder->verdicts->runs.letter[allocation] != PHASE_FORWARD || rows[i].key == before)
-            continue;
-        before = (uint32_t)rows[i].key;
-        n_forward++;
+        site_leaks(finder, rows[i].value, &kept);
+        rows[i].key = cause_of(&kept);
     }
-    *graph = n_forward >= GRAPH_SITES;
+    sort_rows(rows, spare, *count);
     ARENA_DROP(finder->arena, spare);
     return rows;
+}
+
+/* The least that is alive in each turn. */
+static void floors_find(struct finder *finder) {
+    const struct lives *lives = finder->table;
+    finder->failed |= !ARENA_COLUMNS(finder->arena, lives->n_turns, finder->floor);
+    for (uint32_t i = 0; !finder->failed && i < lives->n_turns; i++) {
+        const struct turn *turn = &lives->turns->turn[i];
+        uint64_t least = UINT64_MAX;
+        for (uint32_t m = turn->begin_moment; m < turn->end_moment && m <= lives->end; m++)
+            least = finder->timeline->live[m] < least ? finder->timeline->live[m] : least;
+        finder->floor[i] = least;
+    }
 }
 
 /* Asks a table of turns. */
 static void leaks_find(struct finder *finder, const struct lives *table) {
     uint32_t count = 0, n_told = 0;
-    bool graph = false;
     finder->table = table;
-    struct sort_row *rows = finder->failed ? NULL : leaks_by_site(finder, &count, &graph);
+    floors_find(finder);
+    struct sort_row *rows = finder->failed ? NULL : leaks_by_cause(finder, &count);
     for (uint32_t from = 0, to; !finder->failed && from < count && n_told < FINDINGS_OF_KIND;
          from = to, n_told++) {
-        to = graph ? count : sort_rows_end(rows, count, from);
+        to = sort_rows_end(rows, count, from);
         leak_report(finder, rows + from, to - from, n_told < SAVINGS_OF_KIND);
     }
     for (uint32_t i = 0; !finder->failed && i < count; i++)
         site_tell(finder, rows[i].value);
-    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, rows, finder->floor);
 }
 
 /* Does a backward free some of what the pass made? */
@@ -376,8 +394,12 @@ void finding_leak_find(struct finder *finder) {
 void finding_leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "%S");
-    if (finding->n_sites > 1)
-        TELL(telling, " and %n other call site%s", finding->n_sites - 1);
+    if (finding->n_sites > 1) {
+        tell(telling, finding->n_sites == 2 ? " and " : ", ");
+        tell_frame(telling, finding->leak.other);
+    }
+    if (finding->n_sites > 2)
+        TELL(telling, " and %n other call site%s", finding->n_sites - 2);
     TELL(telling, finding->n_sites > 1 ? " keep %b more" : " keeps %b more", finding->per_bytes);
     if (finding->per_n == finding->leak.n_turns)
         tell(telling, " each %U");
@@ -394,10 +416,6 @@ void finding_leak_detail(struct telling *telling) {
         TELL(telling, "%b at the peak.", finding->bytes);
     else
         tell(telling, "none of it at the peak.");
-    if (finding->n_sites >= GRAPH_SITES)
-        tell(telling,
-             " So many lines of a forward keep memory together where its graph is kept, by a result that is "
-             "not detached.");
     tell_saving(telling, "Without it:");
     if (finding->per_n == 2)
         tell(telling, " Two are the least that can show it: a third would rule out a double buffer.");

@@ -120,8 +120,7 @@ static bool sets_hand_out(struct finder *finder, struct findings *findings) {
  * in each step is what programs keep that are right: predictions, losses. */
 static bool is_worth_it(const struct finder *finder, const struct finding *finding) {
     uint64_t peak = finder->timeline->peak_bytes;
-    bool grows = (finding->kind == FINDING_LEAK || finding->kind == FINDING_GROWING_BUFFER) &&
-                 finding->per_bytes != 0 && finding->per_bytes >= peak / 10000;
+    bool grows = finding->grows && finding->per_bytes >= peak / 10000;
     return grows || !finding->saves_known || is_percent(finding->saves, peak, 1);
 }
 

@@ -3,27 +3,32 @@
 #include "analysis/loop/frame_bits.h"
 #include "base/hashed.h"
 
-/* Fills `root`: for each stack a hash of the Python frames outside of its outermost forward; 0: no forward. C++ frames
+/* Fills `root` and `inner`: for each stack a hash of the Python frames outside of its outermost forward, and one of those
+ * from there on; 0: no forward. C++ frames
  * do not count: where both are recorded, how they are mixed depends on the depth. A stack's parent comes before it, so
  * each is looked at once. */
 static bool roots_find(struct passes *passes, const struct phase_runs *runs, const struct timeline *timeline,
                        struct arena *arena) {
     const struct trace *trace = timeline->trace;
-    uint32_t slot = 0, n = trace->stacks.count, *outer, *root;
-    if (!ARENA_ZEROS(arena, runs->slots.count, passes->root) || !ARENA_ZEROS(arena, n, outer) ||
-        !ARENA_ZEROS(arena, n, root))
+    uint32_t slot = 0, n = trace->stacks.count, *outer, *root, *inner;
+    if (!ARENA_ZEROS(arena, runs->slots.count, passes->root, passes->inner) ||
+        !ARENA_ZEROS(arena, n, outer, root, inner))
         return false;
     for (uint32_t stack = 1; stack < n; stack++) {
         uint32_t parent = stack_parent(&trace->stacks, stack), frame = trace->stacks.frame[stack],
                  bits = runs->frame_bits[frame];
         outer[stack] = (bits & BIT_PYTHON) != 0 ? hash_of_pair(outer[parent], frame) : outer[parent];
         root[stack] = root[parent] != 0 ? root[parent] : (bits & BIT_FORWARD) != 0 ? outer[parent] | 1 : 0;
+        inner[stack] = root[stack] == 0           ? 0
+                       : (bits & BIT_PYTHON) != 0 ? (inner[parent] ^ (frame + 1)) * 0x01000193u
+                                                  : inner[parent];
     }
     for (uint32_t stack = 0; stack < n; stack++)
-        if (id_has_slot(&runs->slots, stack))
+        if (id_has_slot(&runs->slots, stack)) {
+            passes->inner[slot] = inner[stack] ^ inner[stack] >> 15;
             passes->root[slot++] = root[stack];
-    ARENA_DROP(arena, root);
-    ARENA_DROP(arena, outer);
+        }
+    ARENA_DROP(arena, inner, root, outer);
     return true;
 }
 
@@ -70,6 +75,6 @@ bool passes_find(struct passes *passes, const struct phase_runs *runs, const str
 }
 
 void passes_drop(struct passes *passes, struct arena *arena) {
-    ARENA_DROP(arena, passes->pass, passes->root);
+    ARENA_DROP(arena, passes->pass, passes->inner, passes->root);
     *passes = (struct passes){0};
 }

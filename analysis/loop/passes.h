@@ -22,6 +22,8 @@ struct passes {
     uint32_t count, capacity;
     struct pass *pass;
     uint32_t *root; /* [slots of stacks] 0: not in a forward */
+    uint32_t
+        *inner; /* [slots of stacks] a hash of the code from the outermost forward on; 0: not in a forward */
 };
 
 /* Memory from `arena`. O(allocations + stacks of allocations times their depth). False: no memory. */

@@ -64,7 +64,7 @@ def claims(strata, row, folder):
     """(claim, holds, words) of one recording."""
     truth = json.loads((folder / f"{row['name']}.truth.json").read_text())
     device = report(strata, folder / f"{row['name']}.pickle.xz")
-    late = " late" in f" {row['arguments']}"
+    late = bool(re.search(r" (late|ring)\b", f" {row['arguments']}"))
     if not late and truth["exit"] == "ok":
         exact = device["peak_bytes"] == truth["peak_requested"] and device["reserved_peak_bytes"] == truth["max_reserved"]
         yield "figures", exact, f"{device['peak_bytes']} and {device['reserved_peak_bytes']} for {truth['peak_requested']} and {truth['max_reserved']}"
