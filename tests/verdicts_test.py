@@ -199,9 +199,7 @@ def judge_faulty(outcome, healthy, faulty, device):
         truth = faulty.peak() - healthy.peak()
         said = best["saves_peak_bytes"]
         # what no backward uses would be gone at once under no_grad, which the healthy twin does not run
-        # and what a leak keeps of one turn is in use until the next binds its name to something else
-        room = best["per"]["bytes"] if best["kind"] == "leak" else 0
-        outcome.saving_right = best["kind"] == "unused_graph" or said is not None and abs(said - truth) <= max(truth / 50, room, .02)
+        outcome.saving_right = best["kind"] == "unused_graph" or said is not None and abs(said - truth) * 50 <= max(truth, 1)
         if not outcome.saving_right:
             outcome.problems.append(f"saving: {truth} is true: {short(best)}")
 

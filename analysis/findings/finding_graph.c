@@ -424,10 +424,11 @@ static bool graphs_init(struct graphs *graphs, struct finder *finder) {
                         .stays = !phase_runs_has(runs, SIDE_BACKWARD) &&
                                  !phase_runs_has(runs, SIDE_OPTIMIZER) && !any_oom(finder->timeline->trace),
                         .outside = arena_bits(arena, n + 1),
+                        .noted = arena_bits(arena, runs->slots.count),
                         .saved = arena_bits(arena, n_bits),
                         .trained = arena_bits(arena, finder->timeline->trace->frames.count)};
-    return graphs->outside != NULL && graphs->noted != NULL && graphs->saved != NULL && graphs->trained != NULL &&
-           ARENA_ZEROS(arena, (uint64_t)n + 1, graphs->freed) &&
+    return graphs->outside != NULL && graphs->noted != NULL && graphs->saved != NULL &&
+           graphs->trained != NULL && ARENA_ZEROS(arena, (uint64_t)n + 1, graphs->freed) &&
            ARENA_ZEROS(arena, runs->count, graphs->n_used) &&
            passes_find(&graphs->passes, runs, finder->timeline, arena) &&
            ARENA_COLUMNS(arena, graphs->passes.count, graphs->next);
@@ -449,7 +450,8 @@ void finding_unused_graph_find(struct finder *finder) {
         retained_find(finder, &graphs);
     ARENA_DROP(finder->arena, graphs.next);
     passes_drop(&graphs.passes, finder->arena);
-    ARENA_DROP(finder->arena, graphs.n_used, graphs.freed, graphs.trained, graphs.saved, graphs.noted, graphs.outside);
+    ARENA_DROP(finder->arena, graphs.n_used, graphs.freed, graphs.trained, graphs.saved, graphs.noted,
+               graphs.outside);
 }
 
 void finding_unused_graph_title(struct telling *telling) {

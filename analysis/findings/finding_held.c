@@ -80,9 +80,8 @@ static uint32_t end_of_use(const struct finder *finder, uint32_t allocation, con
         if (finder->verdicts->runs.letter[own] == PHASE_FORWARD &&
             allocations->request[own] > allocations->birth[first] &&
             allocations->request[own] <= allocations->birth[last])
-            return allocations
-                ->birth[allocations->preexisting - 1 +
-                        recorded_from(&finder->verdicts->runs, allocations->request[own])];
+            return allocations->birth[allocations->preexisting - 1 +
+                                      recorded_from(&finder->verdicts->runs, allocations->request[own])];
     return allocations->birth[last];
 }
 

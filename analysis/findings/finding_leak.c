@@ -16,6 +16,7 @@
 
 enum {
     INNER_LEAST = 3,
+    BEGIN_MOST = 4096 /* allocations behind an optimizer's that are examined */
 };
 
 /* What a site keeps, over all its rows. */
@@ -173,12 +174,30 @@ static bool may_leak(const struct finder *finder, uint32_t site) {
 
 /* ---- what they keep ---- */
 
-/* When a program that does not keep a row frees it: when it makes the next, as its name is bound to that. The last row is
- * in use. */
-static uint32_t end_of_use(const struct finder *finder, const struct leak_walk *walk) {
+/* Is it made between an optimizer's step and the next forward? Then it is for a log or a list of copies, unless it is a
+ * batch or a model. */
+static bool is_aside(const struct finder *finder, const struct turn *turn, uint32_t allocation) {
+    enum turns_source source = finder->table->turns->source;
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    uint32_t recorded = allocation - finder->allocations->preexisting, k = recorded;
+    uint8_t category = finder->verdicts->category[allocation];
+    if (letter[k] != PHASE_HOST || category == CATEGORY_INPUT || category == CATEGORY_PARAMETER)
+        return false;
+    while (k > turn->first && recorded - k < BEGIN_MOST && letter[k] == PHASE_HOST)
+        k--;
+    bool begins = source == TURNS_OPTIMIZER || source == TURNS_OPTIMIZER_MARKS; /* behind a step */
+    return letter[k] == PHASE_OPTIMIZER ||
+           (begins && k == turn->first && letter[k] == PHASE_HOST && turn->first > 0);
+}
+
+/* When a program that does not keep a row frees it: when it makes the next, as its name is bound to that; the last row is
+ * in use. What is made aside has no name. */
+static uint32_t end_of_use(const struct finder *finder, const struct leak_walk *walk, uint32_t allocation) {
     const struct lives *lives = finder->table;
-    return walk->life.next == UINT32_MAX ? UINT32_MAX
-                                         : finder->allocations->birth[lives->order[walk->life.to]];
+    const uint32_t *birth = finder->allocations->birth;
+    if (is_aside(finder, &lives->turns->turn[walk->life.turn], allocation))
+        return birth[allocation] + 1;
+    return walk->life.next == UINT32_MAX ? UINT32_MAX : birth[lives->order[walk->life.to]];
 }
 
 /* Counts what a site keeps and takes it out of the curve. What the loop makes last is in use. */
@@ -192,7 +211,7 @@ static void site_measure(struct finder *finder, uint32_t site, struct finding *f
                 bits_has(lives->told, allocation))
                 continue;
             if (remove) {
-                finder_remove(finder, allocation, end_of_use(finder, &walk),
+                finder_remove(finder, allocation, end_of_use(finder, &walk, allocation),
                               finder->allocations->death[allocation]);
                 continue;
             }
