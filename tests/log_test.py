@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -518,6 +519,15 @@ class LogTest(LogCase):
             self.report(text)
         self.assertEqual(self.report(b"".join(b"[rank%d] memory (MB) | allocated: 1024\n" % i for i in range(4097)), check=False).returncode, 1)
         self.assertEqual(self.report(b"\0" + line, check=False).returncode, 1)
+
+    def test_long_lines_of_forms_take_no_longer(self):
+        """A megabyte of the longest lines, full of what forms look for: time grows with the bytes, not with their square."""
+        for part in ("[Rank 1] memory (MB) | allocated: 5 ", "[Rank 2] ", "CUDA out of memory. Tried to allocate 2 GiB ", "Process 1 has ", "| 0000:1 / 2 / ", "mem_get_info(1, 2), ", "step iteration ",
+                     '{"log": "CUDA out of memory. Tried to allocate 2 GiB\\n', "| Allocated memory |", 'File "a.py", line 3, in f ', "Killed process 1 (a) anon-rss:5kB ", "2024-01-01 1 - a - "):
+            (self.folder / "a.log").write_text("MA 5 GB Max_MA 6 GB\n" + ("Tried to allocate 2 GiB memory (MB) " + part * (16000 // len(part)) + "\n") * 60)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            self.run_strata("report", self.folder / "a.log")
+            self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 10 if "asan" not in STRATA else 60, part)
 
     def test_an_endless_line_takes_no_memory(self):
         """The line is read in blocks, and only its beginning matters."""

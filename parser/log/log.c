@@ -580,8 +580,8 @@ static bool log_finish(struct reader *reader) {
         return cursor_fail(
             reader->cursor, READ_UNKNOWN_KIND, 0,
             "this is not a memory snapshot, nor a log with figures that are known: those of PyTorch's "
-            "memory errors and memory_summary(), of trainers, vLLM, SGLang, kills and nvidia-smi "
-            "(docs/inputs.md). Run it with \"strata run -- COMMAND\", or record a snapshot");
+            "memory errors and memory_summary(), of trainers, vLLM, SGLang, kills, nvidia-smi and its like, "
+            "time -v (docs/inputs.md). Run it with \"strata run -- COMMAND\", or record a snapshot");
     if (!log_diagnose(reader))
         return false;
     switch (log_build(&reader->interner, &reader->rows)) {
