@@ -128,6 +128,9 @@ uint32_t finding_facts(const struct verdicts *verdicts, const struct finding *fi
 /* "Gradients not cleared" for "gradients_kept"; a kind of another version stays as it is. */
 const char *kind_title(const char *kind);
 
+/* Gives a title the capital letter of a sentence, unless it begins with a name of code. */
+void finding_capitalize(char *title);
+
 /* The title below the kind's: without its words, and with a capital letter unless it begins with a name of code. As
  * above. */
 uint32_t finding_headline(const struct verdicts *verdicts, const struct finding *finding, char *text,

@@ -33,11 +33,12 @@ const char *kind_title(const char *kind) {
     return kind;
 }
 
-/* Is the first word of small letters alone? Names of code keep theirs. */
-static bool begins_with_word(const char *text) {
-    while (*text >= 'a' && *text <= 'z')
-        text++;
-    return *text == ' ';
+void finding_capitalize(char *title) {
+    const char *end = title;
+    while (*end >= 'a' && *end <= 'z')
+        end++;
+    if (end != title && *end == ' ')
+        *title = (char)(*title - 'a' + 'A');
 }
 
 uint32_t finding_headline(const struct verdicts *verdicts, const struct finding *finding, char *text,
@@ -49,8 +50,7 @@ uint32_t finding_headline(const struct verdicts *verdicts, const struct finding 
         skipped = sizeof kind - 1;
     for (uint32_t i = 0; skipped != 0 && i + skipped <= title.nbytes; i++)
         text[i] = text[i + skipped];
-    if (begins_with_word(text))
-        text[0] = (char)(text[0] - 'a' + 'A');
+    finding_capitalize(text);
     return length - skipped;
 }
 

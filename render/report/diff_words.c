@@ -1,11 +1,7 @@
 /* The sentences of a difference. */
-#include "base/format.h"
-#include "base/utf8.h"
+#include "base/words.h"
 #include "layout/site.h"
 #include "render/report/diff.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { SITE_NBYTES = 400 };
 
@@ -24,213 +20,215 @@ void diff_site_text(const struct diff *diff, const struct compare_site *site, ch
     site_text(timeline->trace, of_b ? site->b.site : site->a.site, text, (uint32_t)capacity);
 }
 
-static const char *plural(uint64_t count) {
-    return count == 1 ? "" : "s";
-}
+/* A cause on its way into words. */
+struct cause_telling {
+    const struct diff *diff;
+    const struct cause *cause;
+    const struct compare_site *row;
+    struct words words;
+};
 
-static void new_text(const struct site_profile *profile, const char *verb, char *text, size_t capacity) {
-    struct figure largest = format_bytes(profile->largest);
-    bool one_size = profile->bytes == profile->largest * profile->count;
-    snprintf(text, capacity, "%s: %s allocation%s of %s%s", verb, format_count(profile->count).text,
-             plural(profile->count), one_size ? "" : "up to ", largest.text);
-}
-
-/* Writes where a cause that several sites share is found: "in 12 call sites, most of it at x". */
-static void where_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
-    if (cause->n_sites <= 1)
-        snprintf(text, capacity, "%s", site);
+/* %S: the call site, %W: it and how many others, %A: its name in A. */
+static bool cause_mark(void *context, char mark) {
+    struct cause_telling *telling = context;
+    const struct cause *cause = telling->cause;
+    char site[SITE_NBYTES];
+    if (mark == 'A')
+        site_text(telling->diff->a.timeline->trace, telling->row->a.site, site, sizeof site);
+    else if (mark == 'S' || mark == 'W')
+        diff_site_text(telling->diff, telling->row, site, sizeof site);
     else
-        snprintf(text, capacity, "%s and %s other call site%s", site, format_count(cause->n_sites - 1).text,
-                 plural(cause->n_sites - 1));
+        return false;
+    words_say(&telling->words, site);
+    if (mark != 'A' && cause->freed_here)
+        words_say(&telling->words, " (where it was freed)");
+    if (mark == 'W' && cause->n_sites > 1)
+        WORDS_TELL(&telling->words, " and %n other call site%s", cause->n_sites - 1);
+    return true;
 }
 
-static void size_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
-    snprintf(text, capacity, "%s: %s %s at a time; it was %s before%s", where,
-             cause->to > cause->from ? "larger allocations," : "smaller allocations,",
-             format_bytes(cause->to).text, format_bytes(cause->from).text, cause->mean ? " (means)" : "");
-    if (cause->n_sites > 1 || cause->follows)
-        snprintf(text, capacity, "%s %s %s at a time (%s%s instead of %s), %s", where,
-                 cause->n_sites == 1 ? "allocates" : "allocate", cause->to > cause->from ? "more" : "less",
-                 cause->n_sites == 1 ? "" : "the first: ", format_bytes(cause->to).text,
-                 format_bytes(cause->from).text,
-                 cause->kind == CAUSE_DTYPE || cause->inside == CAUSE_DTYPE
-                     ? "because the data type is another: the weights change too, or the inputs do not"
-                 : cause->follows ? "by the square of it, as with another sequence length"
-                                  : "as with another batch size or sequence length");
+static void tell_figures(struct cause_telling *telling, const char *sentence, const uint64_t *figures) {
+    words_tell(&telling->words, sentence, figures, cause_mark, telling);
+}
+#define TELL(telling, sentence, ...) tell_figures((telling), (sentence), (const uint64_t[]){__VA_ARGS__})
+
+static void tell(struct cause_telling *telling, const char *sentence) {
+    tell_figures(telling, sentence, NULL);
 }
 
-static void often_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
-    snprintf(text, capacity, "%s %s %s: %s%s time%s%s; it was %s before", where,
-             cause->n_sites == 1 ? "allocates" : "allocate",
-             cause->to > cause->from ? "more often" : "less often", cause->n_sites == 1 ? "" : "the first ",
-             format_count(cause->to).text, plural(cause->to), cause->per_step ? " a step" : "",
-             format_count(cause->from).text);
-}
-
-static const char *death_name(uint8_t death) {
-    static const char *const names[] = {
-        "", "forward", "backward", "the optimizer's step", "a later step", "the end of the recording"};
-    return names[death];
-}
-
-/* Writes "x is kept through backward; it was freed in forward before". Of several sites, the first one's places
- * are known. */
-static void kept_by_phase_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
-    bool one = cause->n_sites == 1, later = cause->dies_a < cause->dies_b;
-    uint8_t kept = later ? cause->dies_b : cause->dies_a, freed = later ? cause->dies_a : cause->dies_b;
-    const char *to = kept <= DIES_IN_OPTIMIZER ? "through" : "to";
-    char head[SITE_NBYTES + 200];
-    snprintf(head, sizeof head,
-             one     ? "%s is"
-             : later ? "%s are kept longer: the first is"
-                     : "%s are freed earlier: the first is",
-             where);
-    if (later)
-        snprintf(text, capacity, "%s kept %s %s; it was freed in %s before", head, to, death_name(kept),
-                 death_name(freed));
-    else
-        snprintf(text, capacity, "%s freed in %s; it was kept %s %s before", head, death_name(freed), to,
-                 death_name(kept));
-}
-
-static void kept_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
-                      size_t capacity) {
-    const struct compare_site *site = &diff->comparison.site[cause->row];
-    bool longer = cause->bytes > 0, places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
-    char allocations[160] = "";
-    bool lives = longer ? cause->to > cause->from : cause->to < cause->from;
-    if (places && lives && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
-        kept_by_phase_text(cause, where, text, capacity);
+static void size_tell(struct cause_telling *telling) {
+    const struct cause *cause = telling->cause;
+    bool more = cause->to > cause->from;
+    if (cause->n_sites <= 1 && !cause->follows) {
+        TELL(telling,
+             more ? "%W: larger allocations, %b at a time; it was %b before"
+                  : "%W: smaller allocations, %b at a time; it was %b before",
+             cause->to, cause->from);
+        tell(telling, cause->mean ? " (means)" : "");
         return;
     }
-    /* The median lifetime may say the opposite: where gradients add up, the few that stay do not move it. */
-    if (lives)
-        snprintf(allocations, sizeof allocations, " an allocation lives for about %s events, %s before;",
-                 format_count(cause->to).text, format_count(cause->from).text);
-    bool told = longer ? site->b.count > site->a.count : site->b.count < site->a.count;
-    const char *kept = longer ? "kept longer" : "freed earlier", *verb = cause->n_sites == 1 ? "is" : "are",
-               *of = cause->n_sites == 1 ? "" : " of the first,";
-    if (told)
-        snprintf(text, capacity, "%s %s %s:%s%s %s %s alive here, %s before", where, verb, kept, of,
-                 allocations, format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
-                 format_count(site->a.count).text);
-    else /* there are as many as before, but larger or smaller ones */
-        snprintf(text, capacity, "%s %s %s:%s%s %s of it are alive here, %s before", where, verb, kept, of,
-                 allocations, format_bytes(site->b.bytes).text, format_bytes(site->a.bytes).text);
+    TELL(telling,
+         more ? "%W %0(allocates|allocate) more at a time (%0(|the first: )%1b instead of %2b), "
+              : "%W %0(allocates|allocate) less at a time (%0(|the first: )%1b instead of %2b), ",
+         cause->n_sites, cause->to, cause->from);
+    tell(telling, cause->kind == CAUSE_DTYPE || cause->inside == CAUSE_DTYPE
+                      ? "because the data type is another: the weights change too, or the inputs do not"
+                  : cause->follows ? "by the square of it, as with another sequence length"
+                                   : "as with another batch size or sequence length");
 }
 
-static void moved_text(const struct diff *diff, const struct cause *cause, const char *site, char *text,
-                       size_t capacity) {
-    const struct compare_site *row = &diff->comparison.site[cause->row];
+static void often_tell(struct cause_telling *telling) {
+    const struct cause *cause = telling->cause;
+    TELL(telling,
+         cause->to > cause->from ? "%W %0(allocates|allocate) more often: %0(|the first )%1n time%1s"
+                                 : "%W %0(allocates|allocate) less often: %0(|the first )%1n time%1s",
+         cause->n_sites, cause->to);
+    TELL(telling, cause->per_step ? " a step; it was %n before" : "; it was %n before", cause->from);
+}
+
+/* Tells "x is kept through backward; it was freed in forward before". Of several sites, the first one's places are
+ * known. */
+static void kept_by_phase_tell(struct cause_telling *telling) {
+    static const char *const deaths[] = {
+        "", "forward", "backward", "the optimizer's step", "a later step", "the end of the recording"};
+    const struct cause *cause = telling->cause;
+    bool later = cause->dies_a < cause->dies_b;
+    uint8_t kept = later ? cause->dies_b : cause->dies_a, freed = later ? cause->dies_a : cause->dies_b;
+    const char *keeps = kept <= DIES_IN_OPTIMIZER ? "kept through " : "kept to ";
+    tell(telling, cause->n_sites == 1 ? "%W is "
+                  : later             ? "%W are kept longer: the first is "
+                                      : "%W are freed earlier: the first is ");
+    tell(telling, later ? keeps : "freed in ");
+    tell(telling, deaths[later ? kept : freed]);
+    tell(telling, "; it was ");
+    tell(telling, later ? "freed in " : keeps);
+    tell(telling, deaths[later ? freed : kept]);
+    tell(telling, " before");
+}
+
+static void kept_tell(struct cause_telling *telling) {
+    const struct cause *cause = telling->cause;
+    const struct compare_site *site = telling->row;
+    bool longer = cause->bytes > 0, places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
+    bool lives = longer ? cause->to > cause->from : cause->to < cause->from;
+    if (places && lives && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
+        kept_by_phase_tell(telling);
+        return;
+    }
+    TELL(telling,
+         longer ? "%W %0(is|are) kept longer:%0(| of the first,)"
+                : "%W %0(is|are) freed earlier:%0(| of the first,)",
+         cause->n_sites);
+    /* The median lifetime may say the opposite: where gradients add up, the few that stay do not move it. */
+    if (lives)
+        TELL(telling, " an allocation lives for about %n events, %n before;", cause->to, cause->from);
+    if (longer ? site->b.count > site->a.count : site->b.count < site->a.count)
+        TELL(telling, " %n %(is|are) alive here, %n before", site->b.count, site->a.count);
+    else /* there are as many as before, but larger or smaller ones */
+        TELL(telling, " %b of it are alive here, %b before", site->b.bytes, site->a.bytes);
+}
+
+static void moved_tell(struct cause_telling *telling) {
     static const char *const whys[] = {[SITE_SAME] = "",
                                        [SITE_MOVED] = "only the line differs",
                                        [SITE_RENAMED] = "the file has another name",
                                        [SITE_BY_STACK] = "called from the same lines",
                                        [SITE_BY_SIZES] = "the same sizes, for the same purpose",
                                        [SITE_ALONE] = ""};
-    char before[SITE_NBYTES];
-    site_text(diff->a.timeline->trace, row->a.site, before, sizeof before);
-    snprintf(text, capacity, "%s was %s before (%s)", site, before, whys[row->match]);
+    tell(telling, "%S was %A before (");
+    tell(telling, whys[telling->row->match]);
+    tell(telling, ")");
 }
 
-/* Writes "B runs no backward: 5 call sites of A's, the first backward of DivBackward0". */
-static void phase_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
-    snprintf(text, capacity, "only %s runs %s: %s call site%s of it, %s %s", cause->from ? "A" : "B",
-             cause->phase == SIDE_BACKWARD ? "a backward" : "an optimizer's step",
-             format_count(cause->n_sites).text, plural(cause->n_sites),
-             cause->n_sites == 1 ? "which is" : "the largest is", site);
-}
-
-/* Writes "in forward B reaches 80.0 GiB at most and A 38.0 GiB, which the compared moments do not show: x and 5 other
+/* Tells "in forward B reaches 80.0 GiB at most and A 38.0 GiB, which the compared moments do not show: x and 5 other
  * call sites ...". */
-static void elsewhere_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
-                           size_t capacity) {
-    const struct phase_peak *peak = &diff->phase[cause->phase - SPAN_FORWARD];
-    char how[SITE_NBYTES * 2];
+static void elsewhere_tell(struct cause_telling *telling) {
+    const struct cause *cause = telling->cause;
+    const struct phase_peak *peak = &telling->diff->phase[cause->phase - SPAN_FORWARD];
+    tell(telling, "in ");
+    tell(telling, cause->phase == SPAN_OPTIMIZER ? "the optimizer's step" : span_kind_name[cause->phase]);
+    TELL(telling, " B reaches %b at most and A %b, which the compared moments do not show", peak->b_bytes,
+         peak->a_bytes);
+    if (cause->n_sites == 0)
+        return;
+    tell(telling, ": ");
     switch (cause->inside) {
-    case CAUSE_OFTEN: often_text(cause, where, how, sizeof how); break;
-    case CAUSE_ELSEWHERE: snprintf(how, sizeof how, "most at %s", where); break;
-    default: size_text(cause, where, how, sizeof how); break;
+    case CAUSE_OFTEN: often_tell(telling); break;
+    case CAUSE_ELSEWHERE: tell(telling, "most at %W"); break;
+    default: size_tell(telling); break;
     }
-    snprintf(text, capacity,
-             "in %s B reaches %s at most and A %s, which the compared moments do not show%s%s",
-             cause->phase == SPAN_OPTIMIZER ? "the optimizer's step" : span_kind_name[cause->phase],
-             format_bytes(peak->b_bytes).text, format_bytes(peak->a_bytes).text,
-             cause->n_sites == 0 ? "" : ": ", cause->n_sites == 0 ? "" : how);
 }
 
-/* Writes "event 181". */
-static void event_text(uint32_t moment, char *text, size_t capacity) {
-    snprintf(text, capacity, moment == 0 ? "before the first event" : "event %s",
-             format_count(moment == 0 ? 0 : moment - 1).text);
+static void event_tell(struct cause_telling *telling, uint32_t moment) {
+    TELL(telling, moment == 0 ? "before the first event" : "event %n", moment - 1);
 }
 
-static void moment_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
-                        size_t capacity) {
-    char a[64], b[64];
-    event_text(diff->a.moment, a, sizeof a);
-    event_text(diff->b.moment, b, sizeof b);
-    snprintf(text, capacity, "%s %s as before; %s only because the moments differ (%s and %s)", where,
-             cause->n_sites == 1 ? "behaves" : "behave", cause->n_sites == 1 ? "it differs" : "they differ",
-             a, b);
-}
-
-static void older_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
-    snprintf(text, capacity, "%s: %s allocation%s older than the recording; it was %s before", where,
-             cause->to == 0 ? "no" : format_count(cause->to).text, plural(cause->to),
-             cause->from == 0 ? "none" : format_count(cause->from).text);
-}
-
-/* Writes the sentence about a cause: what changed at its site. */
-static void cause_what(const struct diff *diff, const struct cause *cause, const char *site,
-                       const char *where, char *what, size_t capacity) {
-    const struct compare_site *row = &diff->comparison.site[cause->row];
-    char head[SITE_NBYTES + 100];
+/* Tells what changed at the cause's site. */
+static void cause_tell(struct cause_telling *telling) {
+    const struct cause *cause = telling->cause;
+    bool is_new = cause->kind == CAUSE_NEW;
+    const struct site_profile *profile = is_new ? &telling->row->b : &telling->row->a;
     switch (cause->kind) {
     case CAUSE_NEW:
-        snprintf(head, sizeof head, "%s is new", site);
-        new_text(&row->b, head, what, capacity);
-        break;
     case CAUSE_GONE:
-        snprintf(head, sizeof head, "%s is gone", site);
-        new_text(&row->a, head, what, capacity);
+        tell(telling, is_new ? "%S is new" : "%S is gone");
+        TELL(telling,
+             profile->bytes == profile->largest * profile->count ? ": %n allocation%s of %b"
+                                                                 : ": %n allocation%s of up to %b",
+             profile->count, profile->largest);
         break;
     case CAUSE_DTYPE:
-    case CAUSE_SIZE: size_text(cause, where, what, capacity); break;
-    case CAUSE_OFTEN: often_text(cause, where, what, capacity); break;
-    case CAUSE_OLDER: older_text(cause, where, what, capacity); break;
-    case CAUSE_KEPT: kept_text(diff, cause, where, what, capacity); break;
-    case CAUSE_PHASE: phase_text(cause, site, what, capacity); break;
-    case CAUSE_ELSEWHERE: elsewhere_text(diff, cause, where, what, capacity); break;
-    case CAUSE_MOMENT: moment_text(diff, cause, where, what, capacity); break;
+    case CAUSE_SIZE: size_tell(telling); break;
+    case CAUSE_OFTEN: often_tell(telling); break;
+    case CAUSE_OLDER:
+        TELL(telling,
+             cause->to == 0 ? "%W: no allocation%0s older than the recording; it was "
+                            : "%W: %0n allocation%s older than the recording; it was ",
+             cause->to);
+        TELL(telling, cause->from == 0 ? "none before" : "%n before", cause->from);
+        break;
+    case CAUSE_KEPT: kept_tell(telling); break;
+    case CAUSE_PHASE: /* "only A runs a backward: 5 call sites of it, the largest is DivBackward0" */
+        tell(telling, cause->from ? "only A runs " : "only B runs ");
+        tell(telling, cause->phase == SIDE_BACKWARD ? "a backward" : "an optimizer's step");
+        TELL(telling, ": %n call site%s of it, %(which is|the largest is) %S", cause->n_sites);
+        break;
+    case CAUSE_ELSEWHERE: elsewhere_tell(telling); break;
+    case CAUSE_MOMENT:
+        TELL(telling,
+             "%W %0(behaves|behave) as before; %0(it differs|they differ) only because the moments differ (",
+             cause->n_sites);
+        event_tell(telling, telling->diff->a.moment);
+        tell(telling, " and ");
+        event_tell(telling, telling->diff->b.moment);
+        tell(telling, ")");
+        break;
     case CAUSE_MOVED:
-    case CAUSE_KINDS: moved_text(diff, cause, site, what, capacity); break;
+    case CAUSE_KINDS: moved_tell(telling); break;
     }
+}
+
+/* Writes the cause's sentence, `with_bytes` after its amount. */
+static void cause_write(const struct diff *diff, const struct cause *cause, bool with_bytes, char *text,
+                        size_t capacity) {
+    struct cause_telling telling = {
+        diff, cause, &diff->comparison.site[cause->row], {text, (uint32_t)capacity, 0}};
+    if (with_bytes && cause->kind != CAUSE_MOVED) {
+        tell(&telling, format_bytes_change(cause->bytes).text);
+        tell(&telling, ": ");
+    }
+    tell(&telling, cause->kind != CAUSE_MOVED && cause->follows ? "with it, " : "");
+    if (trace_has_allocations(diff->a.timeline->trace))
+        cause_tell(&telling);
+    else /* recordings of servers have budgets instead */
+        TELL(&telling, "%S: %b, %b before", telling.row->b.bytes, telling.row->a.bytes);
+    (void)words_end(&telling.words);
 }
 
 void diff_cause_sentence(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
-    const struct compare_site *row = &diff->comparison.site[cause->row];
-    char site[SITE_NBYTES], where[SITE_NBYTES + 100], what[SITE_NBYTES * 3];
-    diff_site_text(diff, row, site, sizeof site);
-    if (cause->freed_here)
-        snprintf(site + strlen(site), sizeof site - strlen(site), " (where it was freed)");
-    where_text(cause, site, where, sizeof where);
-    if (!trace_has_allocations(diff->a.timeline->trace)) { /* recordings of servers have budgets instead */
-        snprintf(what, sizeof what, "%s: %s, %s before", site, format_bytes(row->b.bytes).text,
-                 format_bytes(row->a.bytes).text);
-    } else {
-        cause_what(diff, cause, site, where, what, sizeof what);
-    }
-    snprintf(text, capacity, "%s%s", cause->kind != CAUSE_MOVED && cause->follows ? "with it, " : "", what);
-    utf8_trim(text);
+    cause_write(diff, cause, false, text, capacity);
 }
 
 void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
-    char sentence[SITE_NBYTES * 3 + 16];
-    diff_cause_sentence(diff, cause, sentence, sizeof sentence);
-    if (cause->kind == CAUSE_MOVED)
-        snprintf(text, capacity, "%s", sentence);
-    else
-        snprintf(text, capacity, "%s: %s", format_bytes_change(cause->bytes).text, sentence);
-    utf8_trim(text);
+    cause_write(diff, cause, true, text, capacity);
 }

@@ -11,14 +11,11 @@
 
 enum { FINDINGS_SHOWN = 12, SPANS_SHOWN = 12 };
 
-/* A title begins a sentence, so it gets a capital letter unless it begins with a name. */
 static const char *title_of(struct sheet *sheet, const struct verdicts *verdicts,
                             const struct finding *finding) {
     char text[FINDING_TEXT_NBYTES];
     finding_title(verdicts, finding, text, sizeof text);
-    bool name = strstr(text, ".py") != NULL && strchr(text, ' ') > strstr(text, ".py");
-    if (!name && text[0] >= 'a' && text[0] <= 'z' && finding->kind != FINDING_LEAK)
-        text[0] = (char)(text[0] - 'a' + 'A');
+    finding_capitalize(text);
     return sheet_quote(sheet, text, strlen(text));
 }
 
