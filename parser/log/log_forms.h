@@ -54,8 +54,9 @@ extern const uint32_t log_n_forms;
 /* Figures of out-of-memory messages besides the request, in any of their lines. */
 extern const struct log_figure log_told[];
 
-/* Whose allocator it was, by a word of the message: pairs of words and backend, up to NULL. */
-extern const char *const log_backends[][2];
+/* Whose allocator it was, by a word of the message, and the variable that sets it up: words, backend, variable or NULL,
+ * up to NULL. */
+extern const char *const log_backends[][3];
 
 /* Word `need` of form `form`. */
 static inline uint32_t log_word_of(uint32_t form, unsigned need) {

@@ -77,15 +77,11 @@ static void setting_read(struct text line, struct log_row *row) {
 
 /* Names the variable of a backend whose message gave the hint without it, or is of 2.1 and later and was cut. */
 static void setting_complete(struct log_row *row, bool since_2_1) {
-    static const char *const names[][2] = {
-        {"CUDA", "PYTORCH_CUDA_ALLOC_CONF"}, {"HIP", "PYTORCH_HIP_ALLOC_CONF"},
-        {"NPU", "PYTORCH_NPU_ALLOC_CONF"},   {"MLU", "PYTORCH_MLU_ALLOC_CONF"},
-        {"MUSA", "PYTORCH_MUSA_ALLOC_CONF"}, {"GCU", "PYTORCH_GCU_ALLOC_CONF"}};
     if (row->setting[0] != '\0' || (!log_knows(row, NOTE_SETTING) && !since_2_1))
         return;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(row->backend, names[i][0]) == 0) {
-            log_name_set(row->setting, word_text(names[i][1]));
+    for (size_t i = 0; log_backends[i][0] != NULL; i++)
+        if (log_backends[i][2] != NULL && strcmp(row->backend, log_backends[i][1]) == 0) {
+            log_name_set(row->setting, word_text(log_backends[i][2]));
             log_know_first(row, NOTE_SETTING, SETTING_EXPANDABLE);
         }
 }
