@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What Strata says of recordings of the real PyTorch, against their truth (realtorch/README.md)."""
 import os
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -26,6 +27,15 @@ class RealTorchTest(unittest.TestCase):
         known = judge.known()
         self.assertEqual({k: w for k, w in wrong.items() if k not in known}, {}, "does not hold")
         self.assertEqual([k for k in known if k not in wrong], [], "holds now: remove the line from open.tsv")
+
+    def test_what_a_loop_keeps_breaks_a_limit_of_growth(self):
+        """Whatever the finding: a list of outputs, graphs that are carried on, graphs that exceptions hold."""
+        for name, grows in (("outputs_kept", True), ("carried_state", True), ("tracebacks", True), ("outputs_kept_fixed", False),
+                            ("carried_state_fixed", False), ("deep_queue", False)):
+            with self.subTest(name):
+                done = subprocess.run([os.environ["STRATA"], "check", "--rule", "growth < 1MiB", str(FOLDER / "recordings" / f"{name}.pickle.xz")],
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, 3 if grows else 0, done.stdout)
 
     def test_each_recording_has_a_row_a_truth_and_is_small(self):
         names = {row["name"] for row in record.suite()}

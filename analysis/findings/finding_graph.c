@@ -39,7 +39,7 @@ struct graphs {
     uint64_t *noted;   /* bitmap of slots of stacks: the next two have them */
     uint64_t *saved;   /* bitmap of hashes of code inside of forwards: a backward freed what it made */
     uint64_t *trained; /* bitmap of frames on the way to such code */
-    uint32_t n, saved_mask, last_backward, last_gap, n_proofs, last_turn;
+    uint32_t n, saved_mask, last_backward, last_gap, n_proofs, last_unit, last_never;
     uint32_t n_never; /* turns of which something stays until the loop ends */
     bool stays;       /* what stays to the end counts: no backward was recorded, nor did memory run out */
 };
@@ -288,6 +288,23 @@ static void host_tell(struct finder *finder, const struct graphs *graphs, uint32
     }
 }
 
+/* Counts the turns, or passes outside of turns, that have a graph, and those of which something stays until the loop ends;
+ * asked for members, which come turn by turn. */
+static void turn_note(struct finder *finder, struct graphs *graphs, uint32_t nth, uint32_t recorded,
+                      struct finding *finding) {
+    uint32_t own = finder->allocations->preexisting + recorded, turn = finder_turn(finder, own);
+    bool has_turn = turn < finder->lives.n_turns;
+    uint32_t unit = has_turn ? turn : finder->lives.n_turns + nth;
+    if (finding->per_n == 0 || unit != graphs->last_unit)
+        finding->per_n++;
+    graphs->last_unit = unit;
+    if (!has_turn || (graphs->n_never > 0 && unit == graphs->last_never) ||
+        lives_freed(&finder->lives, own, turn) != LIVES_NEVER)
+        return;
+    graphs->n_never++;
+    graphs->last_never = unit;
+}
+
 /* `retained`: by a backward that frees nothing of it. */
 static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth,
                       const struct stretch *stretch, bool retained, struct finding *finding) {
@@ -305,6 +322,7 @@ static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth
             finding->site = caller_of(finder, graphs, finding->stack, retained);
             finding->from_moment = allocations->birth[allocations->preexisting + k];
         }
+        turn_note(finder, graphs, nth, k, finding);
         if (gap != graphs->last_gap) {
             graphs->n_proofs += gap != UINT32_MAX || is_again(graphs, nth);
             graphs->last_gap = gap;
@@ -315,17 +333,6 @@ static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth
                     finding);
     }
     host_tell(finder, graphs, nth, retained, finding);
-}
-
-/* Counts the turns, or passes outside of turns, that have a graph, and those whose graph stays until the loop ends. */
-static void turn_note(struct finder *finder, struct graphs *graphs, uint32_t recorded,
-                      struct finding *finding) {
-    uint32_t own = finder->allocations->preexisting + recorded, turn = finder_turn(finder, own);
-    if (finding->per_n > 0 && turn == graphs->last_turn && turn < finder->lives.n_turns)
-        return;
-    finding->per_n++;
-    graphs->last_turn = turn;
-    graphs->n_never += turn < finder->lives.n_turns && lives_freed(&finder->lives, own, turn) == LIVES_NEVER;
 }
 
 /* What both kinds of findings say of turns. */
@@ -342,8 +349,6 @@ static void stretch_end(struct finder *finder, struct graphs *graphs, struct str
     uint32_t n = graphs->passes.count, nth = SEARCH(0, n, i, pass[i].last < stretch->from);
     if (is_graph(stretch) && is_retained(finder, graphs, stretch) == retained)
         for (; nth < n && pass[nth].first < stretch->to; nth++) {
-            turn_note(finder, graphs, stretch->from > pass[nth].first ? stretch->from : pass[nth].first,
-                      finding);
             pass_tell(finder, graphs, nth, stretch, retained, finding);
         }
     *stretch = (struct stretch){0};
