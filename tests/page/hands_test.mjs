@@ -152,7 +152,7 @@ describe("mouse and keys", { skip }, () => {
             // The page opens at that moment, with Why before Who. The missing bytes are the report's figure.
             const lacking = /been\s+([\d.]+ [KMG]iB)\s+short/.exec(run(strata, "report", "--full", path.join(samples, "oom.pickle")).toString())?.[1];
             assert.ok((await page.locator("#panel-why .card-title").first().innerText()).startsWith(`${lacking} short of`), String(lacking));
-            assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1,570\.5 MiB requested[\s\S]*loss\.py:19[\s\S]*Requested\s+1,570\.5 MiB/);
+            assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1\.5 GiB requested[\s\S]*loss\.py:19[\s\S]*Requested\s+1\.5 GiB/);
             await page.keyboard.press("p");
             await page.keyboard.press("3");
             await page.keyboard.press("o");

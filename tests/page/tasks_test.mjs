@@ -105,7 +105,7 @@ describe("tasks of daily work", { skip }, () => {
         const said = run(strata, "report", "--full", sample("oom")).toString().replace(/\s+/g, " ");
         const lacking = /([\d.]+ [KMG]iB) short/.exec(said)?.[1];
         const card = await textOf(page, "#panel-why .card >> nth=0");
-        assert.match(card, new RegExp(`${lacking} short of the 1,570\\.5 MiB[^]*loss\\.py:19`));
+        assert.match(card, new RegExp(`${lacking} short of the 1\\.5 GiB[^]*loss\\.py:19`));
         const [{ top_at_peak: top }] = report(sample("oom")).devices;
         assert.match(card, new RegExp(`Held most:\\s*${top[0].site} ${(top[0].bytes / 2 ** 30).toFixed(1)} GiB`.replace(/\./g, "\\.")));
         hands.atMost(0);
@@ -113,7 +113,7 @@ describe("tasks of daily work", { skip }, () => {
 
     fingerTask("(a) what ran out, and who held it", sample("oom"), async (page, hands) => {
         const card = page.locator("#panel-why .card >> nth=0");
-        assert.match(await card.innerText(), /30\.9 MiB short of the 1,570\.5 MiB/);
+        assert.match(await card.innerText(), /30\.9 MiB short of the 1\.5 GiB/);
         await hands.click(card.getByRole("button", { name: /^Who held/ }));
         const [{ top_at_peak: top }] = report(sample("oom")).devices;
         await until(async () => (await shownTexts(page, "#list > .row"))[0]?.includes(top[0].site), "the largest first");
