@@ -56,13 +56,6 @@ static const char *finding_words(uint8_t kind) {
     }
 }
 
-static void finding_say(struct words *words, const struct plan *plan, const struct plan_change *change,
-                        const char *what) {
-    site_say(words, plan, "", change->frame, ": ");
-    words_say(words, finding_words(change->finding->kind));
-    words_say(words, what);
-}
-
 void plan_words_title(struct words *words, const struct plan *plan, const struct plan_change *change,
                       uint32_t n_blocks) {
     static const char *const titles[] = {[PLAN_FUSED] = "optimizer: fused or foreach=False",
@@ -73,8 +66,9 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
     switch ((enum plan_kind)change->kind) {
     case PLAN_SETTINGS: words_say(words, change->id + word_length("settings:")); break;
     case PLAN_FINDING:
-        finding_say(words, plan, change,
-                    change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possible)" : "");
+        site_say(words, plan, "", change->frame, ": ");
+        words_say(words, finding_words(change->finding->kind));
+        words_say(words, change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possible)" : "");
         break;
     case PLAN_CHECKPOINT: WORDS_TELL(words, "checkpoint %d of %d blocks", n_blocks, change->n_blocks); break;
     default: words_say(words, titles[change->kind]); break;
@@ -105,9 +99,7 @@ void plan_words_change(struct words *words, const struct plan *plan, const struc
     } else if (change->kind == PLAN_FUSED) {
         words_say(words, "fused=True or foreach=False for the optimizer");
         site_say(words, plan, " (", change->frame, ")");
-    } else if (change->kind == PLAN_FINDING)
-        finding_say(words, plan, change, "");
-    else
+    } else
         plan_words_title(words, plan, change, n_blocks);
 }
 
