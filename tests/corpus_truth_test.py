@@ -117,8 +117,8 @@ TRUTH = {
 PLANTED = {"attention_100_steps.pickle": 100, "attention_forward_only.pickle": 100, "forward_10_times_12_layers.pickle": 10,
            "forward_20_times_output_held.pickle": 25, "pytorch_blog_resnet50.pickle": 3, "npu_expandable.pkl": 3}
 GROWS = ("leak", "growing_buffer")
-# 14 of 18: three lie in a graph that no backward uses, which is told as that one cause; one has three turns only.
-LEAST_NAMED = 0.75
+# 17 of 18: one is a workspace of cuDNN, which no program can keep.
+LEAST_NAMED = 0.94
 
 
 def run(program, *words):
@@ -290,7 +290,9 @@ class PlantedLeaks(unittest.TestCase):
                     said = report(planted)[device.ordinal]
                     sites, nbytes = sites_of(allocations), sum(allocation.size for allocation in allocations)
                     leaks = [each for each in said["findings"] if each["kind"] in GROWS]
-                    mine = [each for each in leaks if each["site"] in sites - before and each["bytes"] <= nbytes]
+                    # what is kept in the same turns as a leak of the program's own is one finding, which names both lines
+                    mine = [each for each in leaks if any(site in each["title"] for site in sites - before) and
+                            (each["bytes"] <= nbytes or any(site in each["title"] for site in before))]
                     others = [each for each in leaks if each["site"] not in sites | before and each["severity"] in LOUD]
                     total, named, blamed = total + 1, named + bool(mine), blamed + bool(others)
                     loud += bool(mine) and mine[0]["severity"] in LOUD
