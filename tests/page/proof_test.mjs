@@ -34,7 +34,8 @@ function checkSet(finding, lives, lit) {
         assert.ok(birth <= event && death > event, `${title}: ${birth} to ${death}`);
         if (kind !== "leak" || !site) continue;
         assert.equal(death, Math.max(...lives.map(([, death]) => death)), `${title}: is freed`);
-        assert.equal(own, site, title);
+        // A set of several call sites names two of them, or the largest and how many more.
+        assert.ok(own === site || title.includes(own) || / other call sites /.test(title), `${title}: ${own}`);
     }
 }
 
