@@ -535,7 +535,7 @@ class Operands(unittest.TestCase):
                     got = {row["name"]: (row[f"{letter}_bytes"], row[f"{letter}_count"]) for row in rows if row[f"{letter}_count"]}
                     self.assertEqual(self.by_replay(path, by), got)
         layers = [row for row in diff("--group", "module", *pair)["groups"] if row["name"].startswith("layer ")]
-        self.assertEqual(["layer 0", "layer 1", "layer 2", "layer 3"], [row["name"] for row in layers])
+        self.assertEqual([f"layer {k} of transformer.py" for k in range(4)], [row["name"] for row in layers])
         for letter, path in zip("ab", pair):
             got = tuple(sum(row[f"{letter}_{what}"] for row in layers) for what in ("bytes", "count"))
             self.assertEqual(self.by_replay(path, "module")[True], got)
@@ -548,11 +548,28 @@ class Operands(unittest.TestCase):
             self.assertRegex(text, r"384\.0 MiB.*1,024\.1 MiB.*640\.1 MiB.*14.*14.*layer 3")
             self.assertNotIn("Call site", text)
         no_layers = run("diff", "--group", "module", SAMPLES / "one_event.pickle", self.train).stdout.decode()
-        self.assertIn("Nothing of a layer is alive in A.", no_layers)
-        self.assertIn("No layers were found", run("report", "--full", "--group", "module", SAMPLES / "one_event.pickle").stdout.decode())
+        self.assertIn("Nothing of a module is alive in A.", no_layers)
         done = run("diff", "--group", "stack", *pair)
         self.assertEqual(2, done.returncode)
         self.assertIn(b"--group site", done.stderr)
+
+    def test_modules_have_the_names_of_annotations(self):
+        """`record_function("blocks.3.mlp")`, innermost; else the forward() that made the memory, else the side of the step."""
+        snapshot = pickle.loads((SAMPLES / "train.pickle").read_bytes())
+        times = [event["time_us"] for event in snapshot["device_traces"][0]]
+        whole = json.loads(run("report", "--json", "--group", "module", SAMPLES / "train.pickle").stdout)["devices"][0]
+        inner = times[whole["peak_event"] // 2]
+        snapshot["external_annotations"] = [{"stage": stage, "name": name, "device": 0, "time_us": at} for stage, name, at in (
+            ("START", "## blocks.3 ##", times[0] - 1), ("START", "training", times[0]), ("START", "blocks.3.mlp", inner),
+            ("END", "blocks.3.mlp", times[-1] + 1), ("END", "training", times[-1] + 2), ("END", "## blocks.3 ##", times[-1] + 3))]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "named.pickle"
+            path.write_bytes(pickle.dumps(snapshot, protocol=4))
+            named = json.loads(run("report", "--json", "--group", "module", path).stdout)["devices"][0]
+        bytes_of = {row["group"]: row["bytes"] for row in named["top_at_peak"]}
+        self.assertEqual({"blocks.3", "blocks.3.mlp"}, bytes_of.keys() - {"older than the recording"})
+        self.assertEqual(named["peak_bytes"], sum(bytes_of.values()))
+        self.assertIn("transformer.py:57 forward", {row["group"] for row in whole["top_at_peak"]})
 
     def test_a_filter_counts_on_both_sides(self):
         document = diff("--filter", "attention", self.leak, self.train)

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "analysis/loop/phase_runs.h"
+#include "analysis/loop/modules.h"
 #include "base/numbers.h"
 #include "layout/extent.h"
 #include "layout/filter.h"
@@ -24,7 +24,7 @@
     X(CATEGORY, "category", "category") \
     X(STREAM, "stream", "stream")       \
     X(POOL, "pool", "pool")             \
-    X(MODULE, "module", "layer")
+    X(MODULE, "module", "module")
 
 #define COMPARE_KEY(NAME, name, thing) COMPARE_BY_##NAME,
 enum compare_by { STRATA_GROUPINGS(COMPARE_KEY) COMPARE_KINDS };
@@ -42,13 +42,8 @@ struct compare_group {
 extern const char *const compare_by_name[];  /* by enum compare_by */
 extern const char *const compare_by_thing[]; /* by enum compare_by */
 
-/* The column that compare_groups reads as `category`: the categories unchanged or, for COMPARE_BY_MODULE, the
- * modules, in the arena. NULL: no memory. */
-const uint8_t *compare_column(const struct timeline *timeline, const struct phase_runs *runs,
-                              const uint8_t *category, enum compare_by by, struct arena *arena);
-
 /* Groups `allocations[n_allocations]`, each once, by falling bytes, then rising key. `category[allocations.count]`
- * is read only for COMPARE_BY_CATEGORY, and as modules for COMPARE_BY_MODULE. `*groups` is in `arena`. O(frames +
+ * is read only for COMPARE_BY_CATEGORY, and for COMPARE_BY_MODULE, where it is modules->key. `*groups` is in `arena`. O(frames +
  * stacks + allocations). False: no memory. */
 bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                     enum compare_by by, const uint8_t *category, struct arena *arena,
@@ -64,10 +59,10 @@ uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocati
 bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint32_t *n_allocations,
                     enum compare_by by, uint32_t key, const uint8_t *category, struct arena *arena);
 
-/* Writes a group's name, "train.py:41 forward", "train.py", "gradient", "stream 3", "private pool (0, 1)"; cut at capacity
- * - 1 bytes, terminated; returns the length written. */
-uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,
-                      uint32_t capacity);
+/* Writes a group's name, "train.py:41 forward", "train.py", "gradient", "stream 3", "private pool (0, 1)"; cut at
+ * capacity - 1 bytes, terminated; returns the length written. `modules`: for COMPARE_BY_MODULE only. */
+uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key,
+                      const struct modules *modules, char *text, uint32_t capacity);
 
 /* Groups of two extents of one device, by key: `a` and `b` are indices of groups, COMPARE_NONE if only the other
  * has it. By falling size of the difference, then rising key. */

@@ -68,11 +68,6 @@ static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
     return allocations->pool[allocation];
 }
 
-const uint8_t *compare_column(const struct timeline *timeline, const struct phase_runs *runs,
-                              const uint8_t *category, enum compare_by by, struct arena *arena) {
-    return by == COMPARE_BY_MODULE ? modules_find(timeline, runs, category, arena) : category;
-}
-
 uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                        enum compare_by by, const uint8_t *category, struct arena *arena) {
     struct keys keys = {.timeline = timeline, .by = by, .category = category};
@@ -232,8 +227,8 @@ static void name_file(struct words *words, const struct trace *trace, uint32_t f
     words_say(words, frame == 0 || nbytes == 0 ? "(no file recorded)" : "");
 }
 
-uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,
-                      uint32_t capacity) {
+uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key,
+                      const struct modules *modules, char *text, uint32_t capacity) {
     struct words words = {text, capacity, 0};
     const struct trace *trace = timeline->trace;
     uint32_t length;
@@ -246,7 +241,7 @@ uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint3
     case COMPARE_BY_CATEGORY: words_say(&words, category_label[key].name); break;
     case COMPARE_BY_STREAM: WORDS_TELL(&words, key == 0 ? "default stream" : "stream %d", key); break;
     case COMPARE_BY_POOL: pool_tell(&words, timeline->device, (uint16_t)key); break;
-    case COMPARE_BY_MODULE: module_say(&words, (uint8_t)key); break;
+    case COMPARE_BY_MODULE: module_say(&words, trace, modules, (uint8_t)key); break;
     case COMPARE_KINDS: break;
     }
     length = words_end(&words);

@@ -7,9 +7,9 @@
 enum { NAME_CAPACITY = 512 };
 
 static char *name_copy(const struct timeline *timeline, enum compare_by by, uint32_t key,
-                       struct arena *arena) {
+                       const struct modules *modules, struct arena *arena) {
     char text[NAME_CAPACITY];
-    uint32_t nbytes = compare_name(timeline, by, key, text, sizeof text) + 1;
+    uint32_t nbytes = compare_name(timeline, by, key, modules, text, sizeof text) + 1;
     char *name = arena_alloc(arena, nbytes);
     return name == NULL ? NULL : memcpy(name, text, nbytes);
 }
@@ -20,14 +20,16 @@ static bool side_add(const struct compare_side *side, enum compare_by by, bool i
     struct extent extent = {EXTENT_AT, side->moment, side->moment + 1};
     uint32_t *allocations, n_allocations, n_groups;
     struct compare_group *groups;
-    const uint8_t *column = compare_column(side->timeline, side->runs, side->category, by, arena);
-    if ((column == NULL && by == COMPARE_BY_MODULE) ||
+    const struct modules *modules =
+        by == COMPARE_BY_MODULE ? modules_find(side->timeline, side->runs, side->category, arena) : NULL;
+    const uint8_t *column = modules != NULL ? modules->key : side->category;
+    if ((modules == NULL && by == COMPARE_BY_MODULE) ||
         !extent_allocations(side->timeline, extent, side->keep, arena, &allocations, &n_allocations) ||
         !compare_groups(side->timeline, allocations, n_allocations, by, column, arena, &groups, &n_groups) ||
         !ARENA_GROW(arena, *rows, *capacity, (uint64_t)*n_rows + n_groups))
         return false;
     for (uint32_t i = 0; i < n_groups; i++) {
-        struct compare_named row = {name_copy(side->timeline, by, groups[i].key, arena),
+        struct compare_named row = {name_copy(side->timeline, by, groups[i].key, modules, arena),
                                     groups[i].key,
                                     is_b ? 0 : groups[i].bytes,
                                     is_b ? groups[i].bytes : 0,

@@ -538,6 +538,18 @@ static void runs_judge(struct judge *judge, uint32_t from, uint32_t to) {
         run_judge(judge, first + judge->runs->run[r].first, first + judge->runs->run[r].last + 1, r);
 }
 
+/* Is most of what is made before the loop, and stays, made where modules are? Then what is not is no parameter. */
+static bool modules_are_made(const struct judge *judge) {
+    uint32_t n_modules = 0, n = 0, first = judge->runs->first_allocation;
+    for (uint32_t i = first; i < judge->allocations->count && i - first < judge->turns->loop_first; i++) {
+        uint32_t bits = judge->runs->stack_bits[judge->allocations->stack[i]];
+        bool stays = lives(judge, i, LIVES_TO_END) && !(bits & (BIT_WORK | BIT_STATE));
+        n += stays;
+        n_modules += stays && (bits & BIT_PARAMETER);
+    }
+    return n_modules > n / 2;
+}
+
 struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
                                const struct turns *turns, uint8_t *category, uint8_t *reason,
                                struct arena *arena) {
@@ -559,15 +571,14 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
     if (reason != NULL)
         bytes_zero(reason, judge->allocations->count);
     judge->has_backward = phase_runs_has(runs, SIDE_BACKWARD);
-    for (uint32_t i = 0; i < timeline->trace->stacks.count; i++) {
-        judge->reduces |= judge->has_backward && (runs->stack_bits[i] & BIT_REDUCE);
-        judge->has_modules |= (runs->stack_bits[i] & (BIT_PARAMETER | BIT_FORWARD)) == BIT_PARAMETER;
-    }
+    for (uint32_t i = 0; judge->has_backward && i < timeline->trace->stacks.count; i++)
+        judge->reduces |= (runs->stack_bits[i] & BIT_REDUCE) != 0;
     if ((runs->stacks == STACKS_PYTHON || runs->stacks == STACKS_MIXED) && !makers_find(judge, arena))
         return NULL;
     for (uint32_t k = runs->n_allocations; k-- > 0;)
         if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
             judge->first_forward = k;
+    judge->has_modules = modules_are_made(judge);
     if (!judge->has_backward)
         held_measure(judge);
     run_judge(judge, 0, runs->first_allocation, 0);

@@ -1,10 +1,14 @@
 #include "analysis/loop/modules.h"
 
 #include "analysis/loop/category.h"
+#include "analysis/loop/frame_bits.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "base/words.h"
+#include "layout/phases.h"
+#include "layout/site.h"
 
 static uint8_t key_outside(const struct phase_runs *runs, uint32_t allocation) {
     static const uint8_t keys[] = {[SIDE_FORWARD] = MODULE_OUTSIDE,
@@ -14,48 +18,136 @@ static uint8_t key_outside(const struct phase_runs *runs, uint32_t allocation) {
     return letter == PHASE_UNKNOWN ? MODULE_UNKNOWN : keys[side_of_letter(letter)];
 }
 
-static uint8_t key_of_layer(uint32_t layer) {
-    return layer < MODULES - MODULE_LAYERS ? (uint8_t)(MODULE_LAYERS + layer) : MODULES - 1;
+/* The key of a name, which is new or not. O(keys). */
+static uint8_t key_of_name(struct modules *modules, struct module_name name) {
+    for (uint32_t i = MODULE_NAMED; i < modules->count; i++)
+        if (modules->name[i].text == name.text && modules->name[i].frame == name.frame &&
+            modules->name[i].layer == name.layer)
+            return (uint8_t)i;
+    if (modules->count == MODULE_FURTHER)
+        return MODULE_FURTHER;
+    modules->name[modules->count] = name;
+    return (uint8_t)modules->count++;
 }
 
-/* Keys of all allocations, in the arena. O(allocations). NULL: no memory. */
-static uint8_t *modules_of(const struct blocks *blocks, const struct timeline *timeline,
-                           const struct phase_runs *runs, struct arena *arena) {
-    const struct allocations *allocations = &timeline->device->allocations;
-    uint8_t *module = arena_column(arena, allocations->count, 1);
-    if (module == NULL)
+/* For each stack the innermost forward() outside of libraries that is in it, [stacks.count]; 0: none. NULL: no memory. */
+static uint32_t *forwards_of_stacks(const struct timeline *timeline, const struct phase_runs *runs,
+                                    struct arena *arena) {
+    const struct stack_table *stacks = &timeline->trace->stacks;
+    uint32_t *forward = arena_column(arena, stacks->count, sizeof *forward);
+    uint32_t *same = arena_column(arena, timeline->trace->frames.count, sizeof *same);
+    if (forward == NULL || same == NULL || !frames_same_at(timeline->trace, SITE_LINE, same, arena))
         return NULL;
-    bytes_fill(module, MODULE_OLDER, allocations->preexisting);
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
-        module[i] = key_outside(runs, i);
+    forward[0] = 0;
+    for (uint32_t i = 1; i < stacks->count; i++) {
+        uint32_t site = timeline->site[i];
+        forward[i] = runs->frame_bits[site] & BIT_FORWARD ? same[site] : forward[stack_parent(stacks, i)];
+    }
+    ARENA_DROP(arena, same);
+    return forward;
+}
+
+/* Is it the name of a module in a model: words that points join, "blocks.3.mlp"? */
+static bool is_module_name(struct text name) {
+    bool points = false, word = false;
+    for (uint32_t i = 0; i < name.nbytes; i++) {
+        uint8_t c = name.at[i] | 32;
+        bool letter =
+            (c >= 'a' && c <= 'z') || name.at[i] == '_' || (i > 0 && name.at[i] >= '0' && name.at[i] <= '9');
+        if (!letter && (name.at[i] != '.' || !word))
+            return false;
+        points |= name.at[i] == '.';
+        word = letter;
+    }
+    return points && word;
+}
+
+/* Annotations whose names are modules' give them to what is made while they last, the innermost one to each. */
+static void annotated_name(struct modules *modules, const struct timeline *timeline,
+                           const struct phases *phases) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    for (uint32_t p = 0; p < phases->count; p++) { /* outer ones come first */
+        const struct phase *phase = &phases->phase[p];
+        if (!is_module_name(phase_name(trace_text(timeline->trace, phase->name), 0)))
+            continue;
+        uint8_t key = key_of_name(modules, (struct module_name){phase->name, 0, MODULE_NO_LAYER});
+        uint32_t from = timeline_moment_at(timeline, phase->start_us - 1) + 1,
+                 end = phase->end_us == INT64_MAX ? timeline->n_moments
+                                                  : timeline_moment_at(timeline, phase->end_us) + 1;
+        uint32_t i = SEARCH(allocations->preexisting, allocations->count, k, allocations->birth[k] < from);
+        for (; i < allocations->count && allocations->birth[i] < end; i++)
+            modules->key[i] = key;
+    }
+}
+
+static bool modules_name(struct modules *modules, const struct blocks *blocks,
+                         const struct timeline *timeline, const struct phase_runs *runs,
+                         struct arena *arena) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint32_t *forward = forwards_of_stacks(timeline, runs, arena);
+    uint8_t *of_stack = arena_zeros(arena, timeline->trace->stacks.count, 1);
+    if (forward == NULL || of_stack == NULL)
+        return false;
+    bytes_fill(modules->key, MODULE_OLDER, allocations->preexisting);
     for (uint32_t f = 0; f < blocks->n_forwards; f++)
         for (uint32_t k = 0; k < blocks->forward[f].n_blocks; k++) {
             const struct block_span *span = &blocks->span[blocks->forward[f].first_block + k];
-            bytes_fill(module + span->first, key_of_layer(k), span->end - span->first);
+            bytes_fill(modules->key + span->first,
+                       key_of_name(modules, (struct module_name){0, blocks->forward[f].site, k}),
+                       span->end - span->first);
         }
-    return module;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint32_t stack = allocations->stack[i];
+        if (modules->key[i] != MODULE_UNKNOWN)
+            continue;
+        modules->key[i] = key_outside(runs, i);
+        if (modules->key[i] != MODULE_OUTSIDE || forward[stack] == 0)
+            continue;
+        if (of_stack[stack] == 0)
+            of_stack[stack] = key_of_name(modules, (struct module_name){0, forward[stack], MODULE_NO_LAYER});
+        modules->key[i] = of_stack[stack];
+    }
+    return true;
 }
 
-uint8_t *modules_find(const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
-                      struct arena *arena) {
+struct modules *modules_find(const struct timeline *timeline, const struct phase_runs *runs,
+                             const uint8_t *category, struct arena *arena) {
     struct blocks blocks;
+    struct phases phases;
     struct arena own;
+    struct modules *modules = arena_zeros(arena, 1, sizeof *modules);
+    if (modules == NULL ||
+        (modules->key = arena_zeros(arena, timeline->device->allocations.count, 1)) == NULL)
+        return NULL;
+    modules->count = MODULE_NAMED;
     arena_init(&own, arena_share(arena), SIZE_MAX);
-    uint8_t *module = blocks_find(&blocks, timeline, runs, category, &own)
-                          ? modules_of(&blocks, timeline, runs, arena)
-                          : NULL;
+    bool done = blocks_find(&blocks, timeline, runs, category, &own) &&
+                modules_name(modules, &blocks, timeline, runs, &own) && phases_find(timeline, &own, &phases);
+    if (done)
+        annotated_name(modules, timeline, &phases);
     arena_release(&own);
-    return module;
+    return done ? modules : NULL;
 }
 
-void module_say(struct words *words, uint8_t module) {
-    static const char *const names[MODULE_LAYERS] = {"not known", "older than the recording",
-                                                     "forward, outside of layers", "backward", "optimizer"};
-    if (module < MODULE_LAYERS)
-        words_say(words, names[module]);
-    else
-        WORDS_TELL(words, module == MODULES - 1 ? "layer %d and further" : "layer %d",
-                   module - (uint32_t)MODULE_LAYERS);
+void module_say(struct words *words, const struct trace *trace, const struct modules *modules,
+                uint8_t module) {
+    static const char *const names[MODULE_NAMED] = {"not known", "older than the recording",
+                                                    "outside of modules", "backward", "optimizer"};
+    const struct module_name *name = &modules->name[module];
+    const struct frame *frame = &trace->frames.frame[name->frame];
+    char place[512];
+    if (module < MODULE_NAMED || module >= modules->count)
+        words_say(words, module < MODULE_NAMED ? names[module] : "further modules");
+    else if (name->text != 0)
+        words_add(words, phase_name(trace_text(trace, name->text), 0));
+    else if (name->layer == MODULE_NO_LAYER) {
+        (void)site_text(trace, name->frame, place, sizeof place);
+        words_say(words, place);
+    } else {
+        WORDS_TELL(words, "layer %d", name->layer);
+        words_say(words, name->frame != 0 ? " of " : "");
+        words_add(words, text_base_name(trace_text(trace, frame->file)));
+    }
 }
 
 /* First and last moment, from `begin` to `end`, at which an activation of the block is freed; false: none is. */

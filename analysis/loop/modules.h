@@ -1,9 +1,10 @@
 /*
- * The part of the model that made each allocation, as a key of one byte: the blocks of a forward are its layers;
- * allocations outside of them have the key of their side of the step.
+ * The part of the model that made each allocation, as a key of one byte: a module that an annotation names, or a block of
+ * a forward, which is a layer, or the module whose forward() made it; other allocations have the key of their side of
+ * the step.
  *
  *     forward   emb | a b c d | a b c d | norm head     backward    optimizer
- *     keys      out | layer 0 | layer 1 | out           backward    optimizer
+ *     keys      GPT | layer 0 | layer 1 | GPT           backward    optimizer
  *
  * Freestanding.
  */
@@ -11,20 +12,31 @@
 
 #include "analysis/loop/blocks.h"
 
-/* Layer k has MODULE_LAYERS + k; the last key is for all further layers. */
 enum module {
     MODULE_UNKNOWN,
     MODULE_OLDER,
     MODULE_OUTSIDE,
     MODULE_BACKWARD,
     MODULE_OPTIMIZER,
-    MODULE_LAYERS
+    MODULE_NAMED,        /* this key and those above it have names */
+    MODULE_FURTHER = 255 /* all that is found when no key is left */
 };
-enum { MODULES = 256 };
+enum { MODULES = 256, MODULE_NO_LAYER = UINT32_MAX };
 
-/* Keys of all allocations, in the arena. `category` is [allocations.count]. O(allocations). NULL: no memory. */
-uint8_t *modules_find(const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
-                      struct arena *arena);
+struct modules {
+    uint8_t *key;   /* [allocations.count] */
+    uint32_t count; /* keys in use */
+    struct module_name {
+        uint32_t text;  /* string of an annotation, "blocks.3.mlp"; 0: none */
+        uint32_t frame; /* of a forward(): the layer's caller, or the module's own; 0: none */
+        uint32_t layer; /* MODULE_NO_LAYER: none */
+    } name[MODULES];
+};
+
+/* The modules of all allocations, in the arena. `category` is [allocations.count]. O(allocations + stacks +
+ * annotations). NULL: no memory. */
+struct modules *modules_find(const struct timeline *timeline, const struct phase_runs *runs,
+                             const uint8_t *category, struct arena *arena);
 
 /* How alike the layers of one forward are: the forward at the peak, or else the last one with layers. */
 struct layer_summary {
@@ -56,6 +68,8 @@ bool layer_spans_find(struct layer_span **spans, uint32_t *n_spans, const struct
                       const struct timeline *timeline, const struct phase_runs *runs, const uint8_t *category,
                       struct arena *arena);
 
-/* Appends "layer 12" or "backward". */
+/* Appends "blocks.3.mlp", "layer 12 of model.py" (lines change from recording to recording, and layers keep their
+ * numbers), "model.py:61 forward" or "backward". */
 struct words;
-void module_say(struct words *words, uint8_t module);
+void module_say(struct words *words, const struct trace *trace, const struct modules *modules,
+                uint8_t module);

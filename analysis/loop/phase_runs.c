@@ -50,7 +50,7 @@ static bool has_roots(const struct phase_runs *runs, const struct allocations *a
 }
 
 /* Autograd's own thread has no Python frames but those of hooks: if only Python was recorded, it made the allocations
- * whose stack does not begin where the program or a thread of it does. */
+ * whose stack does not begin where the program or a thread of it does, and follows others of that thread. */
 static void letters_by_stack(struct phase_runs *runs, const struct allocations *allocations) {
     uint8_t before = PHASE_HOST;
     bool rooted = runs->stacks == STACKS_PYTHON && has_roots(runs, allocations);
@@ -63,7 +63,8 @@ static void letters_by_stack(struct phase_runs *runs, const struct allocations *
         uint8_t letter = letter_of_bits(bits);
         if (runs->stacks == STACKS_NONE)
             letter = PHASE_HOST;
-        else if (letter == PHASE_UNKNOWN || (rooted && !(bits & BIT_ROOT) && letter != PHASE_OPTIMIZER))
+        else if (letter == PHASE_UNKNOWN ||
+                 (rooted && !(bits & BIT_ROOT) && before == PHASE_BACKWARD && letter != PHASE_OPTIMIZER))
             letter = runs->stacks == STACKS_PYTHON ? PHASE_BACKWARD : before;
         runs->letter[i] = before = letter;
     }

@@ -83,7 +83,7 @@ static uint32_t keys_count(const struct page_view *view, enum compare_by by) {
     case COMPARE_BY_CATEGORY: return CATEGORY_COUNT;
     case COMPARE_BY_STREAM: return device->n_streams;
     case COMPARE_BY_POOL: return device->n_pools;
-    case COMPARE_BY_MODULE: return MODULES;
+    case COMPARE_BY_MODULE: return view_now(view)->modules == NULL ? 0 : MODULES;
     default: return trace->frames.count;
     }
 }
@@ -91,8 +91,8 @@ static uint32_t keys_count(const struct page_view *view, enum compare_by by) {
 place view_group_name(struct page_view *view, u32 by, u32 key) {
     if (by >= COMPARE_KINDS || key >= keys_count(view, (enum compare_by)by))
         return 0;
-    uint32_t nbytes =
-        compare_name(view_timeline(view), (enum compare_by)by, key, view->name, sizeof view->name);
+    uint32_t nbytes = compare_name(view_timeline(view), (enum compare_by)by, key, view_now(view)->modules,
+                                   view->name, sizeof view->name);
     return FILL(view, text, (double)(place)view->name, nbytes);
 }
 

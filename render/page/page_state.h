@@ -65,7 +65,7 @@ struct page_device {
     struct timeline bands;
     uint32_t *piece;                 /* [as_allocations] the piece that each is */
     uint32_t band_steps;             /* of device_bands_step that are done */
-    uint8_t *module;                 /* of each allocation; NULL: not requested yet */
+    struct modules *modules;         /* NULL: not requested yet */
     struct blocks blocks;            /* of layers; valid if `blocked` */
     struct blocks_search *searching; /* for them; NULL: not now */
     struct layer_span *layer;        /* [n_layers]; NULL: not requested yet */

@@ -18,11 +18,13 @@ bool session_column(struct page_session *session, struct page_device *device, ui
     if (by != COMPARE_BY_CATEGORY && by != COMPARE_BY_MODULE)
         return true;
     const struct verdicts *verdicts = session_verdicts(session, device, DEVICE_CATEGORIZED);
-    if (verdicts != NULL && by == COMPARE_BY_MODULE && device->module == NULL)
-        device->module =
+    if (verdicts != NULL && by == COMPARE_BY_MODULE && device->modules == NULL)
+        device->modules =
             modules_find(&device->timeline, &verdicts->runs, verdicts->category, &session->arena);
-    if (verdicts != NULL)
-        *column = by == COMPARE_BY_MODULE ? device->module : verdicts->category;
+    if (verdicts != NULL && by == COMPARE_BY_MODULE)
+        *column = device->modules == NULL ? NULL : device->modules->key;
+    else if (verdicts != NULL)
+        *column = verdicts->category;
     return *column != NULL;
 }
 

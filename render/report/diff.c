@@ -372,15 +372,15 @@ static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum c
         sheet_say(sheet, "Not listed: %s.", words_counted(sheet, rows->count - shown, thing));
 }
 
-/* Says which recording has nothing alive in a layer. */
-static void layers_missing(struct sheet *sheet, const struct diff_rows *rows) {
+/* Says which recording has nothing alive in a module. */
+static void modules_missing(struct sheet *sheet, const struct diff_rows *rows) {
     bool a = false, b = false;
     for (uint32_t i = 0; i < rows->count; i++) {
-        a |= rows->row[i].key >= MODULE_LAYERS && rows->row[i].a_count != 0;
-        b |= rows->row[i].key >= MODULE_LAYERS && rows->row[i].b_count != 0;
+        a |= rows->row[i].key >= MODULE_NAMED && rows->row[i].a_count != 0;
+        b |= rows->row[i].key >= MODULE_NAMED && rows->row[i].b_count != 0;
     }
     if (!a || !b)
-        sheet_say(sheet, "Nothing of a layer is alive in %s.", a ? "B" : b ? "A" : "either");
+        sheet_say(sheet, "Nothing of a module is alive in %s.", a ? "B" : b ? "A" : "either");
 }
 
 static void groups_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
@@ -389,7 +389,7 @@ static void groups_write(struct sheet *sheet, const struct diff *diff, uint32_t 
     else if (diff->by != COMPARE_BY_CATEGORY) /* categories have a table of their own in any case */
         rows_write(sheet, &diff->groups, diff->by, top);
     if (diff->by == COMPARE_BY_MODULE)
-        layers_missing(sheet, &diff->groups);
+        modules_missing(sheet, &diff->groups);
 }
 
 /* ", step 3": of the step with its peak at the side's moment. */

@@ -25,12 +25,9 @@ uint32_t *report_keys(const struct report_device *report, const uint32_t *alloca
                       uint32_t n_allocations) {
     enum compare_by by = report->options->group;
     const struct timeline *timeline = &report->timeline;
-    const struct verdicts *verdicts = &report->verdicts;
     if (by > COMPARE_BY_STACK) {
-        const uint8_t *column =
-            compare_column(timeline, &verdicts->runs, verdicts->category, by, report->arena);
-        return column == NULL ? NULL
-                              : compare_keys(timeline, allocations, n_allocations, by, column, report->arena);
+        const uint8_t *column = by == COMPARE_BY_MODULE ? report->modules->key : report->verdicts.category;
+        return compare_keys(timeline, allocations, n_allocations, by, column, report->arena);
     }
     uint32_t *key = arena_column(report->arena, n_allocations, sizeof *key);
     for (uint32_t i = 0; key != NULL && i < n_allocations; i++) {
@@ -45,10 +42,14 @@ static bool groups_by_key(struct report_device *report) {
     enum compare_by by = report->options->group;
     const struct timeline *timeline = &report->timeline;
     const struct verdicts *verdicts = &report->verdicts;
-    const uint8_t *column = compare_column(timeline, &verdicts->runs, verdicts->category, by, report->arena);
+    const uint8_t *column = verdicts->category;
     struct compare_group *found;
     uint32_t n_alive,
         *alive = timeline_alive(report_shown(report), timeline->peak_moment, report->arena, &n_alive);
+    if (by == COMPARE_BY_MODULE) {
+        report->modules = modules_find(timeline, &verdicts->runs, verdicts->category, report->arena);
+        column = report->modules == NULL ? NULL : report->modules->key;
+    }
     if (column == NULL || alive == NULL ||
         !compare_groups(timeline, alive, n_alive, by, column, report->arena, &found, &report->n_groups))
         return false;

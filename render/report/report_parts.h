@@ -41,6 +41,7 @@ struct report_device {
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct verdicts verdicts;
     struct layer_summary layers; /* not made for a page */
+    struct modules *modules;     /* if groups are modules */
     bool has_layers;             /* made only for a page */
     struct plan_said plan;
     struct oom_ground *oom_ground; /* NULL: there is no such event */

@@ -196,7 +196,8 @@ void report_stacks_table(struct sheet *sheet, const struct report_device *report
 
 struct group_name report_group_name(const struct report_device *report, const struct group *group) {
     struct group_name name;
-    (void)compare_name(&report->timeline, report->options->group, group->key, name.text, sizeof name.text);
+    (void)compare_name(&report->timeline, report->options->group, group->key, report->modules, name.text,
+                       sizeof name.text);
     return name;
 }
 

@@ -115,8 +115,6 @@ static void groups_write(struct sheet *sheet, const struct report_device *report
         report_stacks_table(sheet, report);
     else
         report_groups_table(sheet, report);
-    if (by == COMPARE_BY_MODULE && report->layers.n_layers == 0)
-        sheet_say(sheet, "No layers were found: nothing repeats inside of a forward that makes activations.");
     words_rest(sheet, report->groups, report->n_shown, report->n_groups, thing, peak);
 }
 
@@ -125,9 +123,7 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
     /* A memory timeline has categories instead of call sites, so one table is enough. */
     bool categories = !trace_has_call_sites(report->trace);
     enum compare_by by = report->options->group;
-    const char *thing = categories && by <= COMPARE_BY_STACK ? "category"
-                        : by == COMPARE_BY_MODULE ? "part" /* a layer, or what lies outside of the layers */
-                                                  : compare_by_thing[by];
+    const char *thing = categories && by <= COMPARE_BY_STACK ? "category" : compare_by_thing[by];
     sheet_heading(sheet, 3, "At the peak");
     if (report->n_groups == 0) {
         sheet_say(sheet, report->timeline.peak_bytes != 0

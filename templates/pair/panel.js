@@ -46,7 +46,7 @@ export const ROWS = /** @type {Record<string, string>} */ ({
     site: "Call sites",
     file: "Files",
     category: "Categories",
-    module: "Layers",
+    module: "Modules",
     calls: "Tree",
 });
 

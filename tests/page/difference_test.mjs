@@ -53,7 +53,7 @@ test("rows by layer, on which the page opens if they were requested", { skip }, 
         const { rows } = await ask(tab, `strata.compare({by: "module"})`);
         assert.deepEqual(byName(rows), byName(document.groups), page);
         assert.equal(await tab.locator("#panel-difference [data-choice=module]").getAttribute("aria-pressed"), "true");
-        assert.match((await shownTexts(tab, "#panel-difference .row-text")).join("\n"), /^layer 3$/m);
+        assert.match((await shownTexts(tab, "#panel-difference .row-text")).join("\n"), /^layer 3 of transformer.py$/m);
     });
 });
 

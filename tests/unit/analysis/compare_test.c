@@ -85,12 +85,12 @@ static void test_names_are_cut(void **state) {
     char text[64];
     struct recording *recording = small_recording();
     uint32_t site = recording->trace.stacks.frame[1];
-    uint32_t n = compare_name(&recording->timeline, COMPARE_BY_SITE, site, text, sizeof text);
+    uint32_t n = compare_name(&recording->timeline, COMPARE_BY_SITE, site, NULL, text, sizeof text);
     assert_string_equal(text, "train.py:1 main");
     assert_int_equal(n, strlen(text));
-    assert_int_equal(compare_name(&recording->timeline, COMPARE_BY_SITE, site, text, 6), 5);
+    assert_int_equal(compare_name(&recording->timeline, COMPARE_BY_SITE, site, NULL, text, 6), 5);
     assert_string_equal(text, "train");
-    assert_int_equal(compare_name(&recording->timeline, COMPARE_BY_STREAM, 1, text, 1), 0);
+    assert_int_equal(compare_name(&recording->timeline, COMPARE_BY_STREAM, 1, NULL, text, 1), 0);
     assert_string_equal(text, "");
     recording_close(recording);
 }

@@ -288,7 +288,7 @@ static void test_groups(void **state) {
                                &n_groups));
     assert_int_equal(n_groups, 5);
     assert_int_equal(groups[0].bytes, 160);
-    compare_name(timeline, COMPARE_BY_FILE, groups[1].key, name, sizeof name);
+    compare_name(timeline, COMPARE_BY_FILE, groups[1].key, NULL, name, sizeof name);
     assert_string_equal(name, "attention.py");
     assert_int_equal(groups[1].bytes, 120);
     assert_int_equal(groups[1].count, 2);
