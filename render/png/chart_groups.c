@@ -115,8 +115,8 @@ void chart_group_text(const struct timeline *timeline, enum color_by by, const s
     case COLOR_COUNT: part_text(timeline->trace, group, text, capacity); break;
     case COLOR_BY_SIZE:
     case COLOR_BY_AGE: range_text(timeline, by, key, text, capacity); break;
-    case COLOR_BY_STREAM: (void)compare_name(timeline, COMPARE_BY_STREAM, key, text, capacity); break;
-    case COLOR_BY_POOL: (void)compare_name(timeline, COMPARE_BY_POOL, key, text, capacity); break;
+    case COLOR_BY_STREAM: (void)compare_name(timeline, COMPARE_BY_STREAM, key, NULL, text, capacity); break;
+    case COLOR_BY_POOL: (void)compare_name(timeline, COMPARE_BY_POOL, key, NULL, text, capacity); break;
     case COLOR_BY_CATEGORY: category_text(key, text, capacity); break;
     default: snprintf(text, capacity, "%" PRIu32, key);
     }
