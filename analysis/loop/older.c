@@ -393,8 +393,7 @@ static bool added_count(struct naming *naming) {
         if (runs->run[r].side == SIDE_BACKWARD &&
             (longest == NULL || runs->run[r].last - runs->run[r].first > longest->last - longest->first))
             longest = &runs->run[r];
-    if (longest == NULL || naming->zero_grad_seen ||
-        bytes_of(naming, naming->gradients) > bytes_of(naming, naming->held) / KINDS_MOST)
+    if (longest == NULL || naming->zero_grad_seen)
         return false;
     for (uint32_t k = longest->first; k <= longest->last; k++) {
         uint32_t at = size_at(naming, runs->first_allocation + k);
@@ -403,7 +402,9 @@ static bool added_count(struct naming *naming) {
     }
     uint32_t n = times_held(naming, naming->now);
     bytes_zero(naming->now, naming->sizes.count * sizeof *naming->now);
-    return n >= 2 && held_divide(naming, n);
+    /* What backward keeps is little of one copy. */
+    bool little = n >= 2 && bytes_of(naming, naming->gradients) < bytes_of(naming, naming->held) / n / 2;
+    return little && held_divide(naming, n);
 }
 
 /* The categories of the copies, in order. Returns how many have a name. */
@@ -454,8 +455,8 @@ static void copies_name(struct naming *naming, const struct sort_row *rows, uint
     bytes_zero(naming->now, naming->sizes.count * sizeof *naming->now);
 }
 
-/* An optimizer's 32-bit copies of 16-bit parameters, which are parameters to it, and its states of their size: if they
- * are there for most of the parameters. */
+/* An optimizer's 32-bit copies of 16-bit parameters, and its states of their size: if they are there for most of the
+ * parameters. */
 static void masters_name(struct naming *naming, const struct sort_row *rows, uint32_t count) {
     uint64_t bytes = 0;
     for (uint32_t round = 0; round < 2; round++) {
@@ -468,8 +469,7 @@ static void masters_name(struct naming *naming, const struct sort_row *rows, uin
             bool weight = naming->now[half]++ < naming->parameters[half];
             bytes += weight ? nbytes / 2 : 0;
             if (round == 1)
-                name_as(naming, rows[i].value, weight ? CATEGORY_PARAMETER : CATEGORY_OPTIMIZER_STATE,
-                        REASON_BY_SIZE);
+                name_as(naming, rows[i].value, CATEGORY_OPTIMIZER_STATE, REASON_BY_SIZE);
         }
         bytes_zero(naming->now, naming->sizes.count * sizeof *naming->now);
         if (!is_percent(bytes, bytes_of(naming, naming->parameters), COPY_PERCENT))
