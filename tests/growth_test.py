@@ -204,7 +204,7 @@ def check(strata, folder, seed):
         return f"{what}: the leak was missed, found {found}"
     if (status == "broken") != leaking:
         return f"{what}: `growth = 0 per step` is {status}, found {found}"
-    kind = "growing_buffer" if story in REPLACED else "held_over" if story == "graph" else "leak"
+    kind = "growing_buffer" if story in REPLACED else "leak"
     if found and leaking and set(found.values()) != {kind}:
         return f"{what}: what stays and what is replaced are confused: {found}"
     return None

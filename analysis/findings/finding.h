@@ -42,6 +42,9 @@ enum finding_confidence { CONFIDENCE_POSSIBLE, CONFIDENCE_LIKELY, CONFIDENCE_CER
 /* How an optimizer goes over the parameters: the variant of optimizer_temporaries. */
 enum finding_way { WAY_FOREACH, WAY_SINGLE, WAY_OWN, WAYS };
 
+/* The variant of leak: what is kept, a line's tensors or the graphs of backwards that retain them. */
+enum finding_leak_variant { LEAK_OF_TENSORS, LEAK_OF_GRAPHS };
+
 enum finding_unit { UNIT_NONE, UNIT_STEP, UNIT_TURN, UNIT_LAYER };
 
 struct finding {
@@ -61,7 +64,7 @@ struct finding {
     uint32_t from_moment, to_moment, at_moment, n_ids;
     union { /* further figures for the kind's sentences */
         uint64_t figure[6];
-        struct {
+        struct finding_leak {
             uint64_t bytes, count, inputs; /* kept; allocations; bytes of these that are batches */
             uint32_t n_turns;              /* that were judged */
             uint32_t other;                /* frame id of the second line, if there are several */

@@ -6,6 +6,9 @@ static const char record_early[] =
     "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.";
 
 static const char let_go[] = "Free it in the loop, or move it to the CPU (.cpu(), .item()).";
+static const char let_go_of_graphs[] =
+    "Call backward without retain_graph=True, keep tensors of an autograd.Function with "
+    "ctx.save_for_backward, or detach what is carried on.";
 
 static void tell_graph(struct telling *telling) {
     if (telling->finding->variant != 0) {
@@ -74,12 +77,11 @@ static const char *action_of(const struct telling *telling) {
     const struct finding *finding = telling->finding;
     bool snapshot = trace_has_segments(telling->verdicts->timeline->trace);
     switch (finding->kind) {
-    case FINDING_LEAK: return let_go;
+    case FINDING_LEAK: return finding->variant == LEAK_OF_GRAPHS ? let_go_of_graphs : let_go;
     case FINDING_GROWING_BUFFER: return "Make the buffer once, in its final size, and write into it.";
     case FINDING_HELD_OVER:
         return finding->held.graph
-                   ? "Call backward without retain_graph=True, keep tensors of an autograd.Function with "
-                     "ctx.save_for_backward, or detach what is carried on."
+                   ? let_go_of_graphs
                    : "Delete the old result (del) before the model is called again, or keep only what you "
                      "need of "
                      "it (.item(), .detach()).";

@@ -8,7 +8,8 @@
  *     kept past its backward |---e----[backward]------|   as above, but a backward ran over it and freed nothing
  *
  * unused_graph: a validation inside of a training, a teacher beside a student, a recording without backward, a step whose
- * exception is kept. held_over with held.graph: retain_graph, or a state that is carried on with its graph. What runs under
+ * exception is kept. held_over with held.graph: retain_graph, or a state that is carried on with its graph; a leak, where those of all
+ * turns stay. What runs under
  * no_grad leaves nothing that could be freed so; what it keeps on purpose (a cache, collected results) are a few lines of
  * each layer.
  */
@@ -41,6 +42,7 @@ struct graphs {
     uint64_t *trained; /* bitmap of frames on the way to such code */
     uint32_t n, saved_mask, last_backward, last_gap, n_proofs, last_unit, last_never;
     uint32_t n_never; /* turns of which something stays until the loop ends */
+    uint32_t n_told;  /* allocations in the finding */
     bool stays;       /* what stays to the end counts: no backward was recorded, nor did memory run out */
 };
 
@@ -253,7 +255,7 @@ static uint32_t end_of_backward(const struct finder *finder, uint32_t recorded) 
 }
 
 /* Takes one allocation of a graph out of the curve, and names it. */
-static void member_tell(struct finder *finder, uint32_t recorded, uint32_t end_of_use,
+static void member_tell(struct finder *finder, struct graphs *graphs, uint32_t recorded, uint32_t end_of_use,
                         struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
     uint32_t own = allocations->preexisting + recorded;
@@ -261,6 +263,7 @@ static void member_tell(struct finder *finder, uint32_t recorded, uint32_t end_o
     finder_count(finder, finding, own);
     finder_remove(finder, own, end_of_use, allocations->death[own]);
     finding->per_bytes += allocations->size[own];
+    graphs->n_told++;
     bits_add(finder->lives.told, own);
     finder->verdicts->category[own] = CATEGORY_ACTIVATION;
     if (finder->verdicts->reason != NULL)
@@ -269,7 +272,7 @@ static void member_tell(struct finder *finder, uint32_t recorded, uint32_t end_o
 
 /* What the program makes around the pass, a loss or its own operators, and what goes with the graph: its inputs. They have
  * the same cause. */
-static void host_tell(struct finder *finder, const struct graphs *graphs, uint32_t nth, bool retained,
+static void host_tell(struct finder *finder, struct graphs *graphs, uint32_t nth, bool retained,
                       struct finding *finding) {
     const struct phase_runs *runs = &finder->verdicts->runs;
     const struct pass *pass = &graphs->passes.pass[nth];
@@ -283,7 +286,7 @@ static void host_tell(struct finder *finder, const struct graphs *graphs, uint32
         if (fate != FATE_AT_ONCE && (fate != FATE_STAYS || !is_again(graphs, nth)))
             continue;
         if (retained && k > pass->first && category != CATEGORY_INPUT)
-            member_tell(finder, k, end_of_backward(finder, k), finding);
+            member_tell(finder, graphs, k, end_of_backward(finder, k), finding);
         bits_add(finder->lives.told, first + k);
     }
 }
@@ -327,7 +330,7 @@ static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth
             graphs->n_proofs += gap != UINT32_MAX || is_again(graphs, nth);
             graphs->last_gap = gap;
         }
-        member_tell(finder, k,
+        member_tell(finder, graphs, k,
                     retained ? end_of_backward(finder, k)
                              : end_of_use(finder, &graphs->passes, nth, k, k == result),
                     finding);
@@ -404,13 +407,19 @@ static void unused_find(struct finder *finder, struct graphs *graphs) {
 static void retained_find(struct finder *finder, struct graphs *graphs) {
     struct finding finding = {
         .kind = FINDING_HELD_OVER, .at_moment = finder->timeline->peak_moment, .held.graph = true};
-    graphs->n_proofs = graphs->n_never = 0;
+    graphs->n_proofs = graphs->n_never = graphs->n_told = 0;
     graphs_find(finder, graphs, true, &finding);
     if (finding.stack == 0)
         return;
+    uint64_t bytes = finding.per_bytes;
     finder_saves(finder, &finding);
     turns_tell(finder, graphs, &finding);
-    finding.held.n_pairs = finding.per_n;
+    if (finding.grows) {
+        finding.kind = FINDING_LEAK;
+        finding.variant = LEAK_OF_GRAPHS;
+        finding.leak = (struct finding_leak){bytes, graphs->n_told, 0, finder->lives.n_turns, 0};
+    } else
+        finding.held.n_pairs = finding.per_n;
     finding.n_sites = 1;
     finding.confidence = (uint8_t)confidence_of_turns(finding.per_n + 1);
     finding.severity = (uint8_t)severity_of_saving(finding.saves, finder->timeline->peak_bytes);

@@ -419,7 +419,10 @@ void finding_leak_title(struct telling *telling) {
     }
     if (finding->n_sites > 2)
         TELL(telling, " and %n other call site%s", finding->n_sites - 2);
-    TELL(telling, finding->n_sites > 1 ? " keep %b more" : " keeps %b more", finding->per_bytes);
+    tell(telling, finding->n_sites > 1 ? " keep" : " keeps");
+    if (finding->variant == LEAK_OF_GRAPHS)
+        tell(telling, " its graph:");
+    TELL(telling, " %b more", finding->per_bytes);
     if (finding->per_n == finding->leak.n_turns)
         tell(telling, " each %U");
     else

@@ -59,7 +59,7 @@ uint32_t finding_amount(const struct finding *finding, char *text, uint32_t capa
     bool grows = finding->kind == FINDING_LEAK || finding->kind == FINDING_GROWING_BUFFER ||
                  finding->kind == FINDING_LEVELS_RISE;
     text[0] = '\0';
-    if (grows && finding->unit != UNIT_NONE && finding->kind == FINDING_LEAK && finding->variant == 0 &&
+    if (grows && finding->unit != UNIT_NONE && finding->kind == FINDING_LEAK &&
         finding->per_n != finding->leak.n_turns)
         WORDS_TELL(&words, "%n \xc3\x97 %b", finding->per_n, finding->per_bytes);
     else if (grows && finding->unit != UNIT_NONE) {
@@ -74,19 +74,21 @@ uint32_t finding_code(const struct verdicts *verdicts, const struct finding *fin
                       uint32_t capacity) {
     struct words words = {text, capacity, 0};
     struct telling telling = {verdicts, finding, &words};
+    static const char retained[] = "loss.backward()  # without retain_graph=True; or h = h.detach() at %S";
     text[0] = '\0';
     switch (finding->kind) {
     case FINDING_LEAK:
-        if (finding->severity != SEVERITY_INFO && finding->site != 0)
+        if (finding->variant == LEAK_OF_GRAPHS)
+            tell(&telling, retained);
+        else if (finding->severity != SEVERITY_INFO && finding->site != 0)
             tell(&telling, "value = value.detach().cpu()  # or value.item(), where %S is kept");
         break;
     case FINDING_GROWING_BUFFER:
         tell(&telling, "buffer = torch.empty(final_size, device=\"cuda\")  # once, before the loop");
         break;
     case FINDING_HELD_OVER:
-        tell(&telling, finding->held.graph
-                           ? "loss.backward()  # without retain_graph=True; or h = h.detach() at %S"
-                           : "del output  # before the next forward: what %S made");
+        tell(&telling,
+             finding->held.graph ? retained : "del output  # before the next forward: what %S made");
         break;
     case FINDING_GRADIENTS_KEPT:
         tell(&telling, "optimizer.step()\noptimizer.zero_grad(set_to_none=True)");

@@ -48,7 +48,7 @@ bool oom_ground_find(struct oom_ground *ground, const struct verdicts *verdicts,
         const struct finding *finding = &verdicts->findings.finding[i];
         if (finding->kind != FINDING_LEAK || finding->severity == SEVERITY_INFO)
             continue;
-        ground->risen_bytes += finding->figure[0];
+        ground->risen_bytes += finding->leak.bytes;
         ground->slope_bytes += finding->per_bytes;
     }
     return pending_find(ground, device, arena);

@@ -312,7 +312,7 @@ describe("things that addresses once lost", { skip }, () => {
     });
 
     test("the set of the last finding", async () => {
-        const file = writePage(path.join(samples, "leak_two_per_layer.pickle"));
+        const file = writePage(path.join(samples, "leak_graph.pickle"));
         for (const nth of [0, 1])
             await withPage(file, async (page) => {
                 const { ids } = (await ask(page, "strata.findings()"))[nth];

@@ -16,7 +16,7 @@ describe("why, tree and compare", { skip }, () => {
             assert.deepEqual(found.map((/** @type {any} */ { ids, ...said }) => said), findings);
             await page.locator("#tab-why").click();
             const card = page.locator("#panel-why .card").first();
-            assert.match(await card.innerText(), /probe\.py:27 keep_hidden keeps 24 MiB more each step/);
+            assert.match(await card.innerText(), /probe\.py:27 keep_hidden and probe\.py:33 keep_entropy keep 24\.8 MiB more each step/);
             assert.equal(await card.locator(".step-bar").count(), 6);
             await card.getByRole("button", { name: /^Show/ }).click();
             await until(async () => /finding=0/.test(await hashOf(page)), "the highlight");
