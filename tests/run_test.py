@@ -60,7 +60,8 @@ class RunCase(Case):
         return self.expect(code, "run", "--out", "d", *options, "--", python, "train.py", env=self.environment(**more))
 
     def dumps(self, folder="d"):
-        return sorted(path.name for path in (self.path / folder).glob("rank*") if path.suffix in (".pickle", ".part"))
+        return sorted(path.name for path in (self.path / folder).iterdir()
+                      if path.name.startswith(("rank", "pid")) and path.suffix in (".pickle", ".part"))
 
     def load(self, name):
         return pickle.loads((self.path / "d" / name).read_bytes())
@@ -151,7 +152,7 @@ class Recorder(RunCase):
         result = self.record(0, "train(1); print('out')", "--no-report", STAND_IN_VERSION="1.13.1")
         self.assertEqual(result.stdout, b"out\n")
         self.assertEqual(self.dumps(), [])
-        said = [line for line in result.stderr.decode().splitlines() if line.startswith("strata run: rank")]
+        said = [line for line in result.stderr.decode().splitlines() if line.startswith("strata run: pid ")]
         self.assertEqual(len(said), 1, said)
         self.assertIn("torch 1.13.1 has no memory history", said[0])
 
@@ -194,6 +195,15 @@ class Recorder(RunCase):
             self.record(0, "train(1)", "--no-report", "--keep", "1", **{name: "7"})
         self.assertEqual(self.dumps(), ["rank7_exit-2.pickle", "rank7_exit-3.pickle", "rank7_exit-4.pickle",
                                         "rank7_exit.pickle"])
+
+    def test_a_process_alone_has_no_rank(self):
+        """Its process id names the files, and is nobody's rank."""
+        result = self.record(0, "train(6); print(os.getpid())")
+        pid = result.stdout.decode().strip()
+        self.assertEqual(self.dumps(), [f"pid{pid}_exit.pickle", f"pid{pid}_steps.pickle"])
+        rows = json.loads((self.path / "d" / "summary.json").read_text())["rows"]
+        self.assertEqual([row["rank"] for row in rows], [None] * len(rows))
+        self.assertNotIn("rank", result.stderr.decode())
 
     def test_sixteen_ranks_share_a_folder(self):
         self.write("train.py", (TRAIN + "train(6)").encode())
@@ -283,6 +293,9 @@ sys.exit(max(rank.wait() for rank in ranks))
                                 stdout=subprocess.PIPE, check=True)
         self.assertEqual(result.stdout, b"block5.pickle\ncaught\n")
         self.assertLessEqual({"block5.pickle", "oom.pickle"}, set(self.files()))
+        self.write("alone.py", (self.path / "train.py").read_bytes().replace(b"'block{rank}.pickle'", b""))
+        result = subprocess.run([sys.executable, "alone.py"], cwd=self.path, env=self.environment(), stdout=subprocess.PIPE, check=True)
+        self.assertRegex(result.stdout, rb"^strata-pid\d+\.pickle\n")
 
     def test_threads(self):
         """Steps in one thread, two others that run out of memory, and a dump by signal in between: every dump is
@@ -317,7 +330,7 @@ sys.exit(max(rank.wait() for rank in ranks))
         self.write("cpu.py", program.encode())
         result = self.expect(0, "run", "--out", "d", "--no-report", "--", "/usr/bin/python3", "cpu.py", env=self.environment(PYTHONPATH=""))
         self.assertEqual(result.stdout, b"True\n")
-        said = [line for line in result.stderr.decode().splitlines() if line.startswith("strata run: rank")]
+        said = [line for line in result.stderr.decode().splitlines() if line.startswith("strata run: pid ")]
         self.assertEqual(len(said), 1, said)
         self.assertRegex(said[0], "torch 1[.].* has no memory history")
         self.assertEqual(self.dumps(), [])

@@ -179,7 +179,8 @@ static void earlier_note(struct folder *folder) {
         return;
     (void)entries_count(folder, ".run", "process-", tree_drop);
     (void)entries_count(folder, ".run", "python", tree_drop);
-    folder->n_earlier = entries_count(folder, ".", "rank", is_dump);
+    folder->n_earlier =
+        entries_count(folder, ".", "rank", is_dump) + entries_count(folder, ".", "pid", is_dump);
 }
 
 bool folder_begin(struct folder *folder, const char *named) {

@@ -1,7 +1,8 @@
 /*
  * The folder of a run:
  *
- *     DIR/rank3_oom.pickle      dumps, written by the recorder in the program's processes
+ *     DIR/rank3_oom.pickle      dumps, written by the recorder in the program's processes; pid4711_oom.pickle without
+ *                               a rank
  *     DIR/host.log              memory of the host over time
  *     DIR/index.html ...        the pages that a batch makes of these
  *     DIR/.run/python-.../      the recorder of one run, in front of PYTHONPATH

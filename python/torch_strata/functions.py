@@ -1,6 +1,6 @@
 """Records parts of a program by functions: record() for a block, on_oom() for the rest of the run."""
 
-from .recorder import _forget_after_fork, _guarded, _rank, _Recorder, _say, _watch
+from .recorder import _called, _forget_after_fork, _guarded, _Recorder, _say, _watch
 
 
 class _OneFile(object):
@@ -10,7 +10,9 @@ class _OneFile(object):
         self.path, self.written = path, []
 
     def claim(self, why):
-        return str(self.path).replace("{rank}", str(_rank())).replace("{why}", why)
+        called = _called()
+        return (str(self.path).replace("rank{rank}", called).replace("{rank}", called.replace("rank", ""))
+                .replace("{why}", why))
 
     def add(self, path):
         self.written = [path]
@@ -36,7 +38,7 @@ class record(object):
             train_step(batch)
         recording.path      # where the dump is; None: there is none, and a line on stderr has said why
 
-    "{rank}" in the path becomes the rank, "{why}" the reason ("oom" or "exit"). Recording begins with the block, or with the
+    "{rank}" in the path becomes the rank, "rank{rank}" of a process without one pid4711, "{why}" the reason ("oom" or "exit"). Recording begins with the block, or with the
     first use of a device in it, and stops after it, unless it was on before. It never raises an exception of its own.
     """
 

@@ -30,17 +30,23 @@ _running = None  # the recorder of `strata run`
 
 
 def _rank():
-    """The rank that the launcher gave this process, or its process id."""
+    """The rank that the launcher gave this process. None: a process alone has none."""
     for name in _RANKS:
         value = os.environ.get(name, "")
         if value.isdigit():
             return int(value)
-    return os.getpid()
+    return None
+
+
+def _called(between=""):
+    """What files and messages call this process: rank3, or pid4711."""
+    rank = _rank()
+    return "pid{}{}".format(between, os.getpid()) if rank is None else "rank{}{}".format(between, rank)
 
 
 def _say(text):
     """Prints one line on stderr, even if the program has replaced sys.stderr."""
-    line = "strata run: rank {}: {}\n".format(_rank(), " ".join(str(text).split()))
+    line = "strata run: {}: {}\n".format(_called(" "), " ".join(str(text).split()))
     if line in _said:
         return
     _said.add(line)
@@ -107,7 +113,7 @@ def _history_arguments(function, version, max_entries, stacks):
 
 
 class _Files(object):
-    """The dumps of one process in a folder: named by rank and reason, never overwritten, at most `keep` of them.
+    """The dumps of one process in a folder: named by rank, or process id, and reason, never overwritten, at most `keep` of them.
     Only the owner can read them, because they hold paths and names."""
 
     def __init__(self, folder, keep):
@@ -119,7 +125,7 @@ class _Files(object):
         while True:
             number = self.numbers.get(why, 1)
             self.numbers[why] = number + 1
-            name = "rank{}_{}{}.pickle".format(_rank(), why, "" if number == 1 else "-{}".format(number))
+            name = "{}_{}{}.pickle".format(_called(), why, "" if number == 1 else "-{}".format(number))
             path = os.path.join(self.folder, name)
             if os.path.exists(path):
                 continue
