@@ -174,8 +174,8 @@ static bool may_leak(const struct finder *finder, uint32_t site) {
 
 /* ---- what they keep ---- */
 
-/* Is it made between an optimizer's step and the next forward? Then it is for a log or a list of copies, unless it is a
- * batch or a model. */
+/* Is it made behind a backward or an optimizer's step and before the next forward? Then it is for a log or a list of
+ * copies, unless it is a batch or a model. */
 static bool is_aside(const struct finder *finder, const struct turn *turn, uint32_t allocation) {
     enum turns_source source = finder->table->turns->source;
     const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
@@ -186,7 +186,7 @@ static bool is_aside(const struct finder *finder, const struct turn *turn, uint3
     while (k > turn->first && recorded - k < BEGIN_MOST && letter[k] == PHASE_HOST)
         k--;
     bool begins = source == TURNS_OPTIMIZER || source == TURNS_OPTIMIZER_MARKS; /* behind a step */
-    return letter[k] == PHASE_OPTIMIZER ||
+    return letter[k] == PHASE_OPTIMIZER || letter[k] == PHASE_BACKWARD ||
            (begins && k == turn->first && letter[k] == PHASE_HOST && turn->first > 0);
 }
 
