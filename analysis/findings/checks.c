@@ -83,7 +83,9 @@ static const char *obstacle(const struct verdicts *verdicts, enum finding_kind k
         return "no allocation was recorded.";
     if (stacks == STACKS_NONE)
         return "no stacks were recorded.";
-    return kind == FINDING_HELD_OVER || verdicts->turns.count < 2 ? "it takes two steps to see them."
+    if (kind == FINDING_HELD_OVER && verdicts->turns.count > 1)
+        return "many lines hold something, no backward follows, and what the next turn needs is not known.";
+    return verdicts->turns.count < 2             ? "it takes two steps to see them."
            : verdicts->findings.gradients_unsure ? "backward may add to gradients that are older than the "
                                                    "recording. Record from before the first "
                                                    "step to see them."

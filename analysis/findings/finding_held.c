@@ -7,7 +7,8 @@
  *                                ^ begins
  *
  * More than a result and its loss is a graph: backward, which would have freed it, was told to retain it, or a cycle of
- * Python objects keeps it until the collector runs.
+ * Python objects keeps it until the collector runs. Where no backward follows, as where keys and values are kept for the
+ * next token, what many lines hold is neither a result nor a graph, and nothing is said of it.
  */
 #include "analysis/findings/finder.h"
 
@@ -62,6 +63,19 @@ static const struct phase_run *backward_of(const struct finder *finder, uint32_t
     const struct phase_runs *runs = &finder->verdicts->runs;
     uint32_t backward = runs->run[phase_runs_at(runs, allocation - runs->first_allocation)].next_backward;
     return backward == UINT32_MAX || runs->run[backward].first >= turn->end ? NULL : &runs->run[backward];
+}
+
+/* Does a backward follow in any turn that makes something at one of the sites? */
+static bool have_backward(const struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    const struct lives *lives = &finder->lives;
+    for (uint32_t i = 0; i < count; i++) {
+        struct life life = {.to = lives->start[rows[i].value]};
+        while (lives_next(lives, rows[i].value, &life))
+            if (life.n_kept > 0 &&
+                backward_of(finder, lives->order[life.from], &lives->turns->turn[life.turn]) != NULL)
+                return true;
+    }
+    return false;
 }
 
 /* When what is held would be gone: the result of a model with its turn; a graph with its backward; what layers keep when
@@ -182,30 +196,32 @@ void finding_held_over_find(struct finder *finder) {
     finder->looked[FINDING_HELD_OVER] =
         finder->verdicts->runs.stacks == STACKS_NONE ? 0 : finder->lives.n_turns - 1;
     struct sort_row *rows = held_sites(finder, &count, &most, &n_held);
-    if (most == 0) {
+    bool graph = n_held > (uint64_t)GRAPH_LEAST * most;
+    bool of_layers = n_held > 2 * (uint64_t)most * count; /* not a result and its loss */
+    bool unclear = (graph || of_layers) && !have_backward(finder, rows, count);
+    if (unclear)
+        finder->looked[FINDING_HELD_OVER] = 0;
+    if (most == 0 || unclear) {
         ARENA_DROP(finder->arena, rows);
         return;
     }
-    struct finding finding = {
-        .kind = FINDING_HELD_OVER,
-        .unit = (uint8_t)finder_unit(finder),
-        .per_n = most,
-        .at_moment = finder->timeline->peak_moment,
-        .from_moment = turns->turn[0].begin_moment,
-        .to_moment = turns->turn[turns->count - 1].end_moment - 1,
-        .held = {.n_pairs = finder->lives.n_turns - 1, .graph = n_held > (uint64_t)GRAPH_LEAST * most}};
+    struct finding finding = {.kind = FINDING_HELD_OVER,
+                              .unit = (uint8_t)finder_unit(finder),
+                              .per_n = most,
+                              .at_moment = finder->timeline->peak_moment,
+                              .from_moment = turns->turn[0].begin_moment,
+                              .to_moment = turns->turn[turns->count - 1].end_moment - 1,
+                              .held = {.n_pairs = finder->lives.n_turns - 1, .graph = graph}};
     for (uint32_t i = 0; i < count && !finder->failed; i++) {
         finding.per_bytes += rows[i].key;
-        site_measure(finder, rows[i].value, finding.held.graph, &finding);
+        site_measure(finder, rows[i].value, graph, &finding);
     }
     finding.per_bytes /= most;
     older_add(finder, &finding);
     finder_saves(finder, &finding);
     sites_sum(finder, rows, count, &finding);
     finding.confidence = (uint8_t)confidence_of_turns(most + 1);
-    bool of_layers = n_held > 2 * (uint64_t)most * count; /* not a result and its loss */
-    finding.severity =
-        finding.held.graph || of_layers ? (uint8_t)severity_of_saving(finding.saves, peak) : SEVERITY_LOW;
+    finding.severity = graph || of_layers ? (uint8_t)severity_of_saving(finding.saves, peak) : SEVERITY_LOW;
     finder_add(finder, &finding);
     ARENA_DROP(finder->arena, rows);
 }

@@ -307,7 +307,8 @@ static bool spans_make(struct blocks_search *searching, struct forward *forward,
     return !failed;
 }
 
-static uint32_t site_find(const struct blocks_search *searching, const struct block_span *span) {
+static uint32_t site_find(const struct blocks_search *searching, const struct block_span *span,
+                          bool *in_module) {
     struct frames shared, own;
     uint32_t innermost = 0;
     frames_read(&shared, searching, searching->allocations->stack[span->first]);
@@ -315,6 +316,9 @@ static uint32_t site_find(const struct blocks_search *searching, const struct bl
         frames_read(&own, searching, searching->allocations->stack[i]);
         shared.count = frames_shared(&shared, &own);
     }
+    *in_module = shared.count == 0; /* without Python frames nothing tells */
+    for (uint32_t i = 0; i < shared.count; i++)
+        *in_module |= (searching->runs->frame_bits[shared.frame[i]] & BIT_FORWARD) != 0;
     for (uint32_t i = shared.count; i-- > 0;) {
         uint32_t frame = shared.frame[i];
         if (frame_kind_of_rank(searching->timeline->frame_rank[frame]) != FRAME_USER)
@@ -336,7 +340,7 @@ static void forward_settle(struct blocks_search *searching, struct forward *forw
     }
     for (uint32_t i = span[0].first; i < span[forward->n_blocks - 1].end; i++)
         forward->bytes_in_blocks += searching->bytes[i - forward->first];
-    forward->site = site_find(searching, &span[0]);
+    forward->site = site_find(searching, &span[0], &forward->in_module);
 }
 
 static bool columns_make(struct blocks_search *searching, uint32_t n) {

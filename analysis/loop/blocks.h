@@ -16,13 +16,15 @@ struct block_span {
 
 /* A run of the forward side with a forward in it. */
 struct forward {
-    uint32_t first, end;             /* allocations, beginning with the first in forward() */
-    uint32_t run;                    /* index of the phase run */
-    bool has_backward;               /* the next run is a backward */
-    uint32_t n_blocks;               /* 0 (none found) or at least 2 */
-    uint32_t first_block;            /* into `span` */
-    uint32_t period;                 /* allocations per block */
-    uint32_t site;                   /* frame common to the whole first block; 0: none */
+    uint32_t first, end;  /* allocations, beginning with the first in forward() */
+    uint32_t run;         /* index of the phase run */
+    bool has_backward;    /* the next run is a backward */
+    uint32_t n_blocks;    /* 0 (none found) or at least 2 */
+    uint32_t first_block; /* into `span` */
+    uint32_t period;      /* allocations per block */
+    uint32_t site;        /* frame common to the whole first block; 0: none */
+    /* Is the first block inside of one call of a module? Else it may be a turn of a loop around the model. */
+    bool in_module;
     uint64_t bytes, bytes_in_blocks; /* of its activations */
 };
 

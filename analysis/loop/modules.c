@@ -90,7 +90,7 @@ static bool modules_name(struct modules *modules, const struct blocks *blocks,
         return false;
     bytes_fill(modules->key, MODULE_OLDER, allocations->preexisting);
     for (uint32_t f = 0; f < blocks->n_forwards; f++)
-        for (uint32_t k = 0; k < blocks->forward[f].n_blocks; k++) {
+        for (uint32_t k = 0; blocks->forward[f].in_module && k < blocks->forward[f].n_blocks; k++) {
             const struct block_span *span = &blocks->span[blocks->forward[f].first_block + k];
             bytes_fill(modules->key + span->first,
                        key_of_name(modules, (struct module_name){0, blocks->forward[f].site, k}),
@@ -274,7 +274,7 @@ static const struct forward *forward_choose(const struct blocks *blocks, const s
     for (uint32_t f = 0; f < blocks->n_forwards; f++) {
         const struct forward *forward = &blocks->forward[f];
         bool before = timeline->device->allocations.birth[forward->first] <= timeline->peak_moment;
-        if (forward->n_blocks != 0 && (before || chosen == NULL))
+        if (forward->n_blocks != 0 && forward->in_module && (before || chosen == NULL))
             chosen = forward;
     }
     return chosen;
@@ -306,6 +306,8 @@ bool layers_summarize(struct layer_summary *summary, const struct timeline *time
                                                    .category = category,
                                                    .span = &blocks.span[forward->first_block]},
                                  forward, &own);
+    if (summary->bytes == 0)
+        summary->n_layers = 0; /* nothing to say of layers that keep nothing */
     arena_release(&own);
     return done;
 }

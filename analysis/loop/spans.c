@@ -84,15 +84,25 @@ static uint32_t birth_at(const struct cutter *cutter, uint32_t recorded, uint32_
     return recorded < cutter->runs->n_allocations ? cutter->birth[recorded] : n_moments;
 }
 
-/* Adds a piece of the forward side in two: before its first forward, and from there on. */
+/* Adds a piece of the forward side in three: before its first forward, from there on, and what is made after the last
+ * one. If a backward follows, the last part is of the loss, and counts as forward. */
 static void forward_add(struct span_list *list, const struct cutter *cutter, uint32_t from, uint32_t end,
-                        uint32_t step) {
+                        uint32_t step, bool backward_follows) {
     const uint8_t *letter = cutter->runs->letter + cutter->runs->first_allocation;
-    uint32_t forward = from, n = list->timeline->n_moments;
+    uint32_t forward = from, behind = end, n = list->timeline->n_moments;
     while (forward < end && letter[forward] != PHASE_FORWARD)
         forward++;
+    while (!backward_follows && behind > forward && letter[behind - 1] != PHASE_FORWARD)
+        behind--;
     span_add(list, SPAN_OTHER, birth_at(cutter, from, n), birth_at(cutter, forward, n), step, 0);
-    span_add(list, SPAN_FORWARD, birth_at(cutter, forward, n), birth_at(cutter, end, n), step, 0);
+    span_add(list, SPAN_FORWARD, birth_at(cutter, forward, n), birth_at(cutter, behind, n), step, 0);
+    if (behind > forward)
+        span_add(list, SPAN_OTHER, birth_at(cutter, behind, n), birth_at(cutter, end, n), step, 0);
+}
+
+static bool is_before_backward(const struct cutter *cutter, const struct phase_run *run) {
+    uint32_t next = (uint32_t)(run - cutter->runs->run) + 1;
+    return next < cutter->runs->count && cutter->runs->run[next].side == SIDE_BACKWARD;
 }
 
 static void run_add(struct span_list *list, struct cutter *cutter, const struct phase_run *run) {
@@ -100,7 +110,7 @@ static void run_add(struct span_list *list, struct cutter *cutter, const struct 
         end = next_cut(cutter, from, run->last + 1);
         uint32_t step = turns_at(cutter->turns, from), n = list->timeline->n_moments;
         if (run->side == SIDE_FORWARD)
-            forward_add(list, cutter, from, end, step);
+            forward_add(list, cutter, from, end, step, end > run->last && is_before_backward(cutter, run));
         else
             span_add(list, run->side == SIDE_BACKWARD ? SPAN_BACKWARD : SPAN_OPTIMIZER,
                      birth_at(cutter, from, n), birth_at(cutter, end, n), step, 0);

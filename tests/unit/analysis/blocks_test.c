@@ -42,6 +42,7 @@ static void test_layers(void **state) {
     assert_int_equal(blocks.forward[0].n_blocks, LAYERS);
     assert_int_equal(blocks.forward[0].period, EACH);
     assert_true(blocks.forward[0].has_backward);
+    assert_true(blocks.forward[0].in_module);
     for (uint32_t i = 0; i < LAYERS; i++) {
         assert_int_equal(blocks.span[i].first, BEFORE + i * EACH);
         assert_int_equal(blocks.span[i].end, BEFORE + (i + 1) * EACH);
