@@ -106,7 +106,7 @@ EDITS = [
     ("cli/batch/batch_shard.c", "static const struct scheduler launchers[] = {\n",
      'static const struct scheduler launchers[] = {\n    {"Toy", "TOY_RANK", {"TOY_SIZE"}},\n'),
     ("render/words/diagnostics.c", "static const struct sentence sentences[] = {\n",
-     'static const struct sentence sentences[] = {\n    {"toy_prefix", "A toy of %c0 bytes stands in front."},\n'),
+     'static const struct sentence sentences[] = {\n    {"toy_prefix", "A toy of %0n bytes stands in front."},\n'),
 ]
 
 # Stands in for the compiler: a source that no edit reaches gets its object from the build under test.

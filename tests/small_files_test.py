@@ -213,9 +213,10 @@ class SmallFilesTest(unittest.TestCase):
         """100,000 phases and as many allocations in use at the end: a look at all for each phase would be five billion
         looks."""
         count = 100_000
-        rules = [flag for rule in ("category.other at forward > 0", "category.other at backward > 0") for flag in ("--rule", rule)]
+        rules = [flag for rule in ("category.activation at forward > 0", "category.gradient at backward > 0") for flag in ("--rule", rule)]
         [file] = self.report(small_files.phases_and_allocations(count), 256 * MIB, *rules, verb=("check", "--format", "json"))["files"]
-        self.assertEqual([512 * (count // 2 - 1), 512 * (count // 2)], [rule["actual"] for rule in file["rules"]])
+        # The last turn is not complete, so its phases do not count.
+        self.assertEqual([512 * (count // 2 - 1)] * 2, [rule["actual"] for rule in file["rules"]])
 
     def test_a_filter_looks_at_the_frames_of_each_device_alone(self):
         """A look at all 204,800 frames for each device would take minutes and gigabytes. Regular expressions use the

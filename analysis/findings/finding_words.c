@@ -74,7 +74,7 @@ uint32_t finding_code(const struct verdicts *verdicts, const struct finding *fin
                       uint32_t capacity) {
     struct words words = {text, capacity, 0};
     struct telling telling = {verdicts, finding, &words};
-    static const char retained[] = "loss.backward()  # without retain_graph=True; or h = h.detach() at %S";
+    static const char retained[] = "loss.backward()  # without retain_graph; or detach at %S";
     text[0] = '\0';
     switch (finding->kind) {
     case FINDING_LEAK:

@@ -221,12 +221,14 @@ place view_draw(struct page_view *view) {
     while ((code = view_lay_out(view)) == PAYLOAD_MORE) {
     }
     view->laid = LAID_NOTHING;
+    if (code != PAYLOAD_OK)
+        return 0; /* a mark has no place in a window that is none */
     const struct scene *scene = view_scene(view);
     struct raster_style style = style_asked(view);
     struct raster_marks marks = marks_asked(view);
     if ((small_of(view->request.flags) & DRAW_MARKS) != 0)
         style.marks = &marks;
-    if (code != PAYLOAD_OK || !raster_draw(&view->raster, scene, &style, view->rgba))
+    if (!raster_draw(&view->raster, scene, &style, view->rgba))
         return 0;
     return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged,
                 scene_between(&view->scene), view->dense, scene->n_groups,

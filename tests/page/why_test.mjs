@@ -112,7 +112,7 @@ describe("cards", { skip }, () => {
             await until(async () => /** @type {any} */ (await page.evaluate("seen.dots.length")) >= steps.length - 1, "dots");
             const box = await plotBox(page);
             const { texts, dots } = /** @type {{texts: string[], dots: number[][]}} */ (await page.evaluate("seen"));
-            assert.ok(texts.includes(`+${findings[0].per.bytes / 2 ** 20} MiB in every step`), texts.join("; "));
+            assert.ok(texts.includes(`+${(findings[0].per.bytes / 2 ** 20).toFixed(1)} MiB in every step`), texts.join("; "));
             const last = dots.slice(-(steps.length - 1));
             // Heights are proportional to the bytes that were live when the steps began, according to the replay.
             const heights = last.map(([, y]) => box.height - y);
