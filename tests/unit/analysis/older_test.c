@@ -95,7 +95,7 @@ static void test_gradients_freed_in_forward(void **state) {
         olds_add(recording, 1);
         uint32_t first = recording->device.allocations.count;
         for (uint32_t i = 0; i < SIZES; i++) {
-            uint32_t allocation = recording_allocation(recording, 0, 20 + i, sizes[i],
+            uint32_t allocation = recording_allocation(recording, 0, 20 + SIZES - i, sizes[i],
                                                        named ? places.zero_grad : places.forward);
             recording->flags[allocation] = ALLOCATION_STACK_OF_FREE;
             recording->address[allocation] = 9 * GIB + i * 64 * MIB;

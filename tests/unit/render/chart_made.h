@@ -34,8 +34,9 @@ static inline void recording_add_sites(struct recording *recording) {
 
 static inline void recording_add_allocations(struct recording *recording) {
     for (uint32_t i = 0; i < ALLOCATIONS; i++) {
-        uint32_t death = i % 7 == 0 ? EVENTS + 1 : i + 1 + HELD + i % 5;
-        recording_allocation(recording, i < 10 ? 0 : i + 1, death, (uint64_t)(i % 13 + 1) << 26,
+        bool older = i < 10; /* the later freed below */
+        uint32_t death = older && i != 0 ? 20 + HELD - i : i % 7 == 0 ? EVENTS + 1 : i + 1 + HELD + i % 5;
+        recording_allocation(recording, older ? 0 : i + 1, death, (uint64_t)(i % 13 + 1) << 26,
                              i % SITES + 1);
         recording->request[i] = i % 9 == 1 ? death - 20 : death;
     }
