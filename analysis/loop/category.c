@@ -234,6 +234,11 @@ static bool lives(const struct judge *judge, uint32_t allocation, enum lifetime 
     return judge->allocations->request[allocation] > moment_of(judge, lifetime);
 }
 
+/* Do the C++ frames show that it is neither copied from the host nor random? */
+static bool is_of_device(uint32_t bits) {
+    return (bits & (BIT_NATIVE | BIT_HOST)) == BIT_NATIVE;
+}
+
 /* The category of memory made outside of every forward; CATEGORY_COUNT: nothing tells. */
 static enum category category_of_host(struct judge *judge, uint32_t allocation, uint32_t bits) {
     uint32_t recorded = allocation - judge->runs->first_allocation,
@@ -247,14 +252,17 @@ static enum category category_of_host(struct judge *judge, uint32_t allocation, 
                        : (enum category)evidence[i].category;
     if (before && !judge->has_modules && lives(judge, allocation, LIVES_TO_END))
         return CATEGORY_PARAMETER;
-    if ((before && lives(judge, allocation, LIVES_TO_FORWARD)) || bits_has(judge->makers, stack))
+    bool to_forward = before && lives(judge, allocation, LIVES_TO_FORWARD);
+    if (bits_has(judge->makers, stack) || (to_forward && !is_of_device(bits)) ||
+        (!before && (bits & BIT_HOST)))
         return CATEGORY_INPUT;
-    return (bits & BIT_HOST) && !before ? CATEGORY_INPUT : CATEGORY_COUNT;
+    /* Made once, and not from data: a buffer that the loop fills. */
+    return to_forward ? open_as(judge, allocation, REASON_KEPT) : CATEGORY_COUNT;
 }
 
 /* A forward takes what the code before it made: finds the stacks of that code. Those after it make losses and
  * measures, even where they do before the next forward. What outlives the next two forwards was kept, and is no batch.
- * False: no memory. */
+ * Where a forward is the last one, nothing shows how long that lives. False: no memory. */
 static bool makers_find(struct judge *judge, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
     const uint8_t *letter = runs->letter + runs->first_allocation;
@@ -268,11 +276,15 @@ static bool makers_find(struct judge *judge, struct arena *arena) {
             continue;
         while (letter[first] != PHASE_FORWARD)
             first++;
-        uint32_t begin = birth_of(judge, first);
-        for (uint32_t k = runs->run[r].first; k < first; k++) {
+        uint32_t begin = birth_of(judge, first), until = behind != judge->never ? behind : next;
+        for (uint32_t k = runs->run[r].first; k < first && until != judge->never; k++) {
             uint32_t i = runs->first_allocation + k, let_go = judge->allocations->request[i];
-            if (k >= judge->turns->loop_first && judge->allocations->stack[i] != 0 && let_go > begin)
-                bits_add(let_go > behind ? keepers : judge->makers, judge->allocations->stack[i]);
+            if (k < judge->turns->loop_first || judge->allocations->stack[i] == 0 || let_go <= begin)
+                continue;
+            if (let_go <= until)
+                bits_add(judge->makers, judge->allocations->stack[i]);
+            else if (let_go > behind)
+                bits_add(keepers, judge->allocations->stack[i]);
         }
         behind = next;
         next = begin;
@@ -605,13 +617,19 @@ static void strangers_rename(struct judge *judge) {
 
 /* What one stack makes outside of forwards. */
 struct made {
-    uint64_t nbytes;      /* of the first */
+    uint64_t nbytes;      /* of the last */
+    uint32_t n_more;      /* those after the first */
     bool varies, strange; /* of two sizes; of one that no parameter has */
+    bool shrinks;         /* one was not larger than the one before */
 };
 
+/* So many that grow in turn are no chance of lengths. */
+enum { GROWN_LEAST = 3 };
+
 /* A line that makes nothing but tensors of the parameters' sizes copies the parameters, as moving averages do; it is no
- * maker of inputs. False: no memory. */
-static bool copies_rename(struct judge *judge, struct arena *arena) {
+ * maker of inputs. Nor is one that always makes a larger tensor, and not from the host: it appends to results.
+ * False: no memory. */
+static bool makers_rename(struct judge *judge, struct arena *arena) {
     uint32_t first = judge->runs->first_allocation;
     struct made *made = arena_zeros(arena, judge->runs->slots.count, sizeof *made);
     if (made == NULL)
@@ -623,12 +641,20 @@ static bool copies_rename(struct judge *judge, struct arena *arena) {
         uint64_t nbytes = judge->allocations->size[i];
         own->varies |= own->nbytes != 0 && own->nbytes != nbytes;
         own->strange |= !is_weight_size(judge, nbytes);
+        own->shrinks |= nbytes <= own->nbytes;
+        own->n_more += own->nbytes != 0;
         own->nbytes = nbytes;
     }
-    for (uint32_t i = first; i < judge->allocations->count; i++)
-        if (judge->category[i] == CATEGORY_INPUT && made[slot_of(judge, i)].varies &&
-            !made[slot_of(judge, i)].strange)
+    for (uint32_t i = first; i < judge->allocations->count; i++) {
+        if (judge->category[i] != CATEGORY_INPUT)
+            continue;
+        const struct made *own = &made[slot_of(judge, i)];
+        if (own->varies && !own->strange)
             judge->category[i] = (uint8_t)open_as(judge, i, REASON_COPY);
+        else if (!own->shrinks && own->n_more >= GROWN_LEAST &&
+                 is_of_device(judge->runs->stack_bits[judge->allocations->stack[i]]))
+            judge->category[i] = CATEGORY_RESULT;
+    }
     ARENA_DROP(arena, made);
     return true;
 }
@@ -642,7 +668,7 @@ bool categories_settle(struct judge *judge, struct arena *arena) {
         if (runs->run[r].side == SIDE_BACKWARD)
             backward_settle(judge, &runs->run[r], r, judge->majority);
     strangers_rename(judge);
-    return copies_rename(judge, arena);
+    return makers_rename(judge, arena);
 }
 
 bool categories_end(struct judge *judge, struct arena *arena) {

@@ -31,15 +31,20 @@ def report(strata, path):
 
 
 def right_share(device, truth):
-    """Share of the peak's bytes that the report puts into the category that they have."""
+    """Share of the peak's bytes that the report puts into the category that they have.
+
+    Memory older than the recording is in the truth of some recordings only: without it, it is left out."""
     said, true = {}, {}
+    older = sum(c["older_bytes"] for c in device["categories_at_peak"])
+    whole = device["peak_bytes"]
+    made = whole - older if sum(truth["categories_at_peak"].values()) == whole - older else whole
     for c in device["categories_at_peak"]:
         key = CATEGORY.get(c["category"], "rest")
-        said[key] = said.get(key, 0) + c["bytes"]
+        said[key] = said.get(key, 0) + c["bytes"] - (c["older_bytes"] if made < whole else 0)
     for key, nbytes in truth["categories_at_peak"].items():
         key = {"buffers": "parameters", "cache": "rest"}.get(key, key)
         true[key] = true.get(key, 0) + nbytes
-    return 1 - sum(abs(said.get(k, 0) - true.get(k, 0)) for k in said.keys() | true.keys()) / 2 / max(1, device["peak_bytes"])
+    return 1 - sum(abs(said.get(k, 0) - true.get(k, 0)) for k in said.keys() | true.keys()) / 2 / max(1, made)
 
 
 def fault_claims(row, found, first, true_saving):
