@@ -340,10 +340,11 @@ place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, 
     return (place)view->curve;
 }
 
+/* No drawing has had areas yet, or nothing was in its window: a record without keys. */
 place view_areas(struct page_view *view) {
     const struct areas *areas = &view->areas;
     uint32_t count = areas->n_keys * areas->width;
-    if (count == 0 || !ARENA_GROW(&view->arena, view->area_bytes, view->area_bytes_capacity, count))
+    if (!ARENA_GROW(&view->arena, view->area_bytes, view->area_bytes_capacity, count))
         return 0;
     for (uint32_t i = 0; i < count; i++)
         view->area_bytes[i] = (double)areas->bytes[i];
