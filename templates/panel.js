@@ -69,7 +69,9 @@ export const panelOf = perPage((page) => ({
 
 function makeRow() {
     const [spark, bar] = [make("i", "spark"), make("i", "bar")];
-    return { ...makeLine("row", ["bytes", "share", "count"], spark, bar), spark, bar };
+    /** What it shows: a click means that, even if something else has been asked of the module since. */
+    const entry = /** @type {ListEntry | null} */ (null);
+    return { ...makeLine("row", ["bytes", "share", "count"], spark, bar), spark, bar, entry };
 }
 
 /** The colour of a call site in the picture; "" if its allocations can have several. @param {number} site */
@@ -163,19 +165,26 @@ function turn(page, { focus: { id } }) {
 /** @param {Page} page @param {Focus} focus */
 const isFocused = (page, { by, id }) => page.state.focus?.by === by && page.state.focus.id === id;
 
+/** A row that is in the document, as it is shown there; null: it is not. @param {Page} page @param {number} index */
+function shownRow(page, index) {
+    const { list } = panelOf(page);
+    const row = list?.rows[index - list.first];
+    return row && !row.element.hidden ? row.entry : null;
+}
+
 /** Chooses a row. A row that is chosen once more is no longer highlighted, and folds.
  * @param {Page} page @param {number} index */
 function chooseRow(page, index) {
-    const row = rowAt(page, index);
+    const row = shownRow(page, index);
+    if (!row) return;
     if (folds(page, row) && (isFocused(page, row.focus) || !openIds(page).has(row.focus.id))) turn(page, row);
     toggleFocus(page, row.focus);
 }
 
 /** The fold of the active row, which the arrow keys open and close. @param {Page} page */
 function activeFold(page) {
-    const at = panelOf(page).list?.active ?? -1;
-    if (at < 0 || !folds(page, rowAt(page, at))) return null;
-    const row = rowAt(page, at);
+    const row = shownRow(page, panelOf(page).list?.active ?? -1);
+    if (!row || !folds(page, row)) return null;
     return { open: openIds(page).has(row.focus.id), turn: () => turn(page, row) };
 }
 
@@ -184,6 +193,7 @@ function fillRow(/** @type {Page} */ page, /** @type {ListRow} */ row, /** @type
     if (!panel.content) return;
     const { live, largest, figure, lasting } = panel.content;
     const one = rowAt(page, index);
+    row.entry = one;
     const { bytes, count, name, title, color, focus, part, nested = false } = one;
     const never = one.never ?? (lasting ? (lasting.get(rowKey(focus, part)) ?? 0) : bytes);
     fillName(row, name, title, bytes, never);
@@ -422,7 +432,7 @@ export function startPanel(/** @type {Page} */ page) {
     panel.list = new VirtualList(panel.scroll, panel.body, {
         make: makeRow,
         fill: (row, index) => fillRow(page, row, index),
-        choose: (index) => panel.content && chooseRow(page, index),
+        choose: (index) => chooseRow(page, index),
         redraw: () => invalidate(page, LIST),
     });
     foldByArrows(panel.scroll, () => activeFold(page));
