@@ -65,9 +65,9 @@ static bool run_rooms(const struct finder *finder, const struct band_run *run,
 
 /* What nine tenths of the run or more are. */
 static uint16_t run_category(const struct band_run *run) {
-    for (uint16_t i = 0; i < CATEGORY_COUNT; i++)
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         if (run->of[i] / 9 >= run->bytes / 10 && run->of[i] != 0)
-            return i;
+            return (uint16_t)i;
     return CATEGORY_COUNT;
 }
 
