@@ -157,7 +157,7 @@ set(wasm_shrink)
 if(STRATA_WASM_OPT)
     # Large functions with one caller are not inlined, which makes the packed module 1.1 KB shorter. Repeating the
     # passes until nothing changes and leaving out alignment hints saves 0.5 KB.
-    set(wasm_shrink COMMAND ${STRATA_WASM_OPT} -Os --converge --dealign --one-caller-inline-max-function-size=100
+    set(wasm_shrink COMMAND ${STRATA_WASM_OPT} -Oz --converge --dealign --one-caller-inline-max-function-size=100
         --low-memory-unused --enable-simd --enable-bulk-memory --enable-mutable-globals --enable-sign-ext
         --strip-producers ${wasm_file} -o ${wasm_file})
 endif()
@@ -166,7 +166,7 @@ endif()
 set(wasm_fast ${shared_sources} ${page_sources})
 list(FILTER wasm_fast INCLUDE REGEX "^(base|trace|render/raster)/|layout/(groups|scene|scene_groups|segment_curve|timeline)\\.c")
 # Runs only while the view rests, once for a page, or for a few words, so it is optimised for size.
-list(FILTER wasm_fast EXCLUDE REGEX "areas|band_names|map_raster|raster_(marks|lines)|base/(arena|format|hashed|ordered|suggest|text|units|words)\\.c|trace/(id_slots|own_code|redact|trace|payload_(format|open|pack.*))\\.c")
+list(FILTER wasm_fast EXCLUDE REGEX "areas|band_names|map_raster|raster_(marks|lines)|base/(arena|format|hashed|ordered|suggest|text|units|words)\\.c|trace/(id_slots|own_code|redact|trace|trace_check|payload_(format|open|pack.*))\\.c")
 set(wasm_flags --target=wasm32 ${wasm_language} -mbulk-memory -msimd128 -I${PROJECT_SOURCE_DIR})
 set(wasm_objects)
 foreach(source ${shared_sources} ${page_sources})
@@ -174,7 +174,7 @@ foreach(source ${shared_sources} ${page_sources})
     set(level -Oz)
     if(source MATCHES "layout/scene_groups.c|compare/site_parts.c|base/sort.c|raster/raster.c") # -O3 is no faster here, and larger
         set(level -O2)
-    elseif(source MATCHES "trace/(payload_read|trace_check).c|layout/timeline.c") # tables, once (allocations have a file of their own); curves: as fast
+    elseif(source MATCHES "trace/payload_read.c|layout/timeline.c") # tables, once (allocations have a file of their own); curves: as fast
         set(level -Os)
     elseif(source IN_LIST wasm_fast)
         set(level -O3)
