@@ -67,6 +67,17 @@ struct drawn {
     struct band_names names;
 };
 
+static void drawn_build(struct drawn *drawn, struct recording *recording, uint32_t n_events, uint32_t width,
+                        uint32_t height) {
+    drawn->recording = recording;
+    scene_init(&drawn->scene, recording_settle(recording, n_events), plain_host);
+    band_names_init(&drawn->names, plain_host);
+    struct view view = {.width = width, .height = height};
+    view_fit(&view, &recording->timeline);
+    view.top_bytes = timeline_headroom(&recording->timeline);
+    assert_true(scene_build(&drawn->scene, &view));
+}
+
 static void drawn_open(struct drawn *drawn, uint32_t n_allocations) {
     struct recording *recording = recording_open();
     for (uint32_t i = 1; i <= SITES; i++)
@@ -78,13 +89,7 @@ static void drawn_open(struct drawn *drawn, uint32_t n_allocations) {
                              1 + dice_below(&dice, 50) * dice_below(&dice, 50),
                              dice_below(&dice, 4) == 0 ? 0 : 1 + dice_below(&dice, SITES));
     }
-    drawn->recording = recording;
-    scene_init(&drawn->scene, recording_settle(recording, EVENTS), plain_host);
-    band_names_init(&drawn->names, plain_host);
-    struct view view = {.width = 300 + dice_below(&dice, 700), .height = 200 + dice_below(&dice, 400)};
-    view_fit(&view, &recording->timeline);
-    view.top_bytes = timeline_headroom(&recording->timeline);
-    assert_true(scene_build(&drawn->scene, &view));
+    drawn_build(drawn, recording, EVENTS, 300 + dice_below(&dice, 700), 200 + dice_below(&dice, 400));
 }
 
 static void drawn_close(struct drawn *drawn) {
@@ -155,22 +160,15 @@ static void test_neighbours_that_look_alike_have_one_name(void **state) {
     assert_int_equal(recording_site(recording, "model.py", "bias", 10), 2);
     for (uint32_t i = 0; i < 400; i++)
         recording_allocation(recording, 1, STAYS, i == 7 ? 2 : 1000, i == 7 ? 2 : 1);
-    struct scene scene;
-    struct band_names names;
-    scene_init(&scene, recording_settle(recording, 10), plain_host);
-    band_names_init(&names, plain_host);
-    struct view view = {.width = 400, .height = 200};
-    view_fit(&view, &recording->timeline);
-    view.top_bytes = timeline_headroom(&recording->timeline);
-    assert_true(scene_build(&scene, &view));
+    struct drawn drawn;
+    drawn_build(&drawn, recording, 10, 400, 200);
     struct raster_style style = {.color_by = COLOR_BY_SITE};
-    assert_true(band_names_find(&names, &scene, &style, 14, 48));
-    assert_int_equal(names.count, 1);
-    assert_int_equal(recording->trace.frames.frame[names.name[0].site].line, 9);
-    assert_true(names.name[0].room[ROOM_MIDDLE].top - names.name[0].room[ROOM_MIDDLE].bottom > 150);
-    band_names_release(&names);
-    scene_release(&scene);
-    recording_close(recording);
+    assert_true(band_names_find(&drawn.names, &drawn.scene, &style, 14, 48));
+    assert_int_equal(drawn.names.count, 1);
+    assert_int_equal(recording->trace.frames.frame[drawn.names.name[0].site].line, 9);
+    assert_true(drawn.names.name[0].room[ROOM_MIDDLE].top - drawn.names.name[0].room[ROOM_MIDDLE].bottom >
+                150);
+    drawn_close(&drawn);
 }
 
 /* A search in small steps finds what one at once finds, also if one that was left lies before it. */
@@ -234,23 +232,15 @@ static void test_a_category_is_that_of_nearly_all(void **state) {
         uint8_t category[100];
         for (uint32_t i = 0; i < 100; i++) {
             recording_allocation(recording, 1, STAYS, 1000, 0);
-            category[i] = i % 100 < 5 + 6 * others ? CATEGORY_INPUT : CATEGORY_PARAMETER;
+            category[i] = i < 5 + 6 * others ? CATEGORY_INPUT : CATEGORY_PARAMETER;
         }
-        struct scene scene;
-        struct band_names names;
-        scene_init(&scene, recording_settle(recording, 10), plain_host);
-        band_names_init(&names, plain_host);
-        struct view view = {.width = 400, .height = 200};
-        view_fit(&view, &recording->timeline);
-        view.top_bytes = timeline_headroom(&recording->timeline);
-        assert_true(scene_build(&scene, &view));
+        struct drawn drawn;
+        drawn_build(&drawn, recording, 10, 400, 200);
         struct raster_style style = {.color_by = COLOR_BY_SITE, .category = category};
-        assert_true(band_names_find(&names, &scene, &style, 14, 48));
-        assert_int_equal(names.count, 1);
-        assert_int_equal(names.name[0].category, others != 0 ? CATEGORY_COUNT : CATEGORY_PARAMETER);
-        band_names_release(&names);
-        scene_release(&scene);
-        recording_close(recording);
+        assert_true(band_names_find(&drawn.names, &drawn.scene, &style, 14, 48));
+        assert_int_equal(drawn.names.count, 1);
+        assert_int_equal(drawn.names.name[0].category, others != 0 ? CATEGORY_COUNT : CATEGORY_PARAMETER);
+        drawn_close(&drawn);
     }
 }
 
