@@ -30,13 +30,21 @@ function checkSet(finding, lives, lit) {
     const set = ids.map((/** @type {number} */ id) => lives[id]);
     assert.equal(sum(set), bytes, title);
     assert.equal(set.length, count, title);
-    for (const [birth, death, , own] of set) {
+    if (kind === "leak" && site && !/ keeps its graph: /.test(title)) checkSites(finding, new Set(set.map((/** @type {Life} */ [, , , own]) => own)));
+    for (const [birth, death] of set) {
         assert.ok(birth <= event && death > event, `${title}: ${birth} to ${death}`);
         if (kind !== "leak" || !site) continue;
         assert.equal(death, Math.max(...lives.map(([, death]) => death)), `${title}: is freed`);
-        // A set of several call sites names two of them, or the largest and how many more.
-        assert.ok(own === site || title.includes(own) || / other call sites /.test(title), `${title}: ${own}`);
     }
+}
+
+/** The call sites of a leak's set are those that its title names, "A", "A and B", or "A, B and 3 other call sites", and
+ * no more. @param {any} finding @param {Set<string>} owns */
+function checkSites({ site, title }, owns) {
+    const [, first, second, more] = /^(.*?)(?:(?: and |, )(.*?))?(?: and (\d+) other call sites?)? keeps? /.exec(title) ?? [];
+    assert.equal(first, site, title);
+    for (const named of [first, second]) assert.ok(!named || owns.has(named), `${title}: ${[...owns]}`);
+    assert.equal(owns.size, 1 + (second ? 1 : 0) + Number(more ?? 0), `${title}: ${[...owns]}`);
 }
 
 /** The bars of a card match the recording and lead to the card's figure. @param {import("playwright-core").Page} page
