@@ -372,8 +372,9 @@ static const struct option options[] = {
     {0, VERB_REPORT | SHAPES, "top", "N", NUMBER(top, 0, UINT32_MAX),
      "number of groups at the peak, 0: all (default: 20)"},
     {0, VERB_REPORT | VERB_DIFF | SHAPES, "group", group_words + 1, WORD(group),
-     "sum by call site (default), identical stack (not in diff),\nfile, category, stream, pool, or module: "
-     "the layers that\nrepeat inside of a forward"},
+     "sum by call site (default), identical stack (not in diff),\nfile, category, stream, pool, module (the "
+     "layers that "
+     "repeat\ninside of a forward), or metadata (the user's)"},
     {0, VERB_PICTURE | SHAPES, "title", "TEXT", TEXT(title, 0), "title (default: the input's name)"},
     {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", CALL(apply_theme),
      "colours of the page (default: auto, as the system)"},

@@ -12,7 +12,7 @@ import { valueText } from "./calls.js";
 export const SLOTS = { list: 0, ends: [1, 2], once: 3, below: 4, beside: [5, 6] };
 
 /** Groupings in the module's order (enum compare_by). */
-export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool", "module"];
+export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool", "module", "metadata"];
 
 /** The head over the names of each grouping. @type {Record<string, string>} */
 export const GROUP_HEADS = {
@@ -23,6 +23,7 @@ export const GROUP_HEADS = {
     stream: "Stream",
     pool: "Pool",
     module: "Layer",
+    metadata: "Metadata",
 };
 
 /** Orders of the matches, in the module's order (match_rows). */

@@ -30,9 +30,9 @@ export const MAP_ORDERS = ["size", "address", "free", "age", "hole"];
 export const THEMES = ["auto", "light", "dark"];
 
 /** Kinds of highlights, in the module's order (enum compare_by, HIGHLIGHT_BY_FRAME). @type {Focus["by"][]} */
-export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "frame"];
+export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "module", "metadata", "frame"];
 
-/** @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module"
+/** @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "module" | "metadata"
  * | "frame", id: number}} Focus the highlight: an id of its kind, of a file a frame in it */
 
 /** The fields of the filter: words as people write them ("20 MiB", "500", "2 ms"), indices of streams and pools (-1:

@@ -571,6 +571,26 @@ class Operands(unittest.TestCase):
         self.assertEqual(named["peak_bytes"], sum(bytes_of.values()))
         self.assertIn("transformer.py:57 forward", {row["group"] for row in whole["top_at_peak"]})
 
+    def test_metadata(self):
+        """A row for each text that the user gave, as recorded; a dict is its JSON; a name is one line."""
+        snapshot = pickle.loads((SAMPLES / "train.pickle").read_bytes())
+        texts, sums = ["", "weights", "two\nlines", {"layer": 3}], collections.Counter()
+        for i, event in enumerate(snapshot["device_traces"][0]):
+            event["user_metadata"] = texts[i % 4]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "noted.pickle"
+            path.write_bytes(pickle.dumps(snapshot, protocol=4))
+            (device,) = replay.read_devices(path)
+            peak = device.curve.index(max(device.curve))
+            for allocation in device.allocations:
+                if allocation.alive(peak):
+                    sums[allocation.birth and ("(no metadata)", "weights", "two lines", '{"layer":3}')[(allocation.birth - 1) % 4]] += allocation.size
+            rows = json.loads(run("report", "--json", "--group", "metadata", path).stdout)["devices"][0]["top_at_peak"]
+            both = diff("--group", "metadata", path, self.train)["groups"]
+        sums["(no metadata)"] += sums.pop(0, 0)
+        self.assertEqual(dict(sums), {row["group"].replace(": ", ":"): row["bytes"] for row in rows})
+        self.assertEqual(dict(sums) , {row["name"].replace(": ", ":"): row["a_bytes"] for row in both})
+
     def test_a_filter_counts_on_both_sides(self):
         document = diff("--filter", "attention", self.leak, self.train)
         self.assertTrue(all("attention" in s["site"] for s in document["sites"]), document["sites"])

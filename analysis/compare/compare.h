@@ -24,7 +24,8 @@
     X(CATEGORY, "category", "category") \
     X(STREAM, "stream", "stream")       \
     X(POOL, "pool", "pool")             \
-    X(MODULE, "module", "module")
+    X(MODULE, "module", "module")       \
+    X(METADATA, "metadata", "note")
 
 #define COMPARE_KEY(NAME, name, thing) COMPARE_BY_##NAME,
 enum compare_by { STRATA_GROUPINGS(COMPARE_KEY) COMPARE_KINDS };
@@ -33,7 +34,8 @@ enum compare_by { STRATA_GROUPINGS(COMPARE_KEY) COMPARE_KINDS };
 struct compare_group {
     uint64_t bytes, count;
     /* site: id of the first frame with the same place; stack: stack id; file: the first frame in a file of that
-     * base name; category: enum category; module: as in analysis/loop/modules.h; stream, pool: index */
+     * base name; category: enum category; module: as in analysis/loop/modules.h; metadata: string, 0: none;
+     * stream, pool: index */
     uint32_t key;
     uint32_t stack; /* of the largest allocation in the group */
 };

@@ -47,6 +47,7 @@ static bool keys_init(struct keys *keys, struct arena *arena) {
     case COMPARE_BY_CATEGORY: keys->count = CATEGORY_COUNT; break;
     case COMPARE_BY_STREAM: keys->count = device->n_streams; break;
     case COMPARE_BY_POOL: keys->count = device->n_pools; break;
+    case COMPARE_BY_METADATA: keys->count = keys->timeline->trace->strings.count; break;
     case COMPARE_BY_MODULE:
     case COMPARE_KINDS: keys->count = MODULES; break;
     }
@@ -62,6 +63,8 @@ static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
     case COMPARE_BY_MODULE:
     case COMPARE_BY_CATEGORY: return keys->category[allocation];
     case COMPARE_BY_STREAM: return allocations->stream[allocation];
+    case COMPARE_BY_METADATA:
+        return keys->timeline->trace->contexts.context[allocations->context[allocation]].user_metadata;
     case COMPARE_BY_POOL:
     case COMPARE_KINDS: break;
     }
@@ -215,15 +218,20 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
 
 /* ---- names ---- */
 
-/* Writes the text after the last slash of either kind, with a blank for NUL. */
+/* With a blank for each control character: a name is one line. */
+static void name_add(struct words *words, struct text text) {
+    for (uint32_t i = 0; i < text.nbytes; i++)
+        words_add(words,
+                  text.at[i] >= ' ' ? (struct text){text.at + i, 1} : (struct text){(const uint8_t *)" ", 1});
+}
+
+/* Writes the text after the last slash of either kind. */
 static void name_file(struct words *words, const struct trace *trace, uint32_t frame) {
     uint32_t nbytes, from = 0;
     const uint8_t *bytes = trace_string(trace, trace->frames.frame[frame].file, &nbytes);
     for (uint32_t i = 0; i < nbytes; i++)
         from = bytes[i] == '/' || bytes[i] == '\\' ? i + 1 : from;
-    for (; from < nbytes; from++)
-        words_add(words,
-                  bytes[from] != 0 ? (struct text){bytes + from, 1} : (struct text){(const uint8_t *)" ", 1});
+    name_add(words, (struct text){bytes + from, nbytes - from});
     words_say(words, frame == 0 || nbytes == 0 ? "(no file recorded)" : "");
 }
 
@@ -242,6 +250,9 @@ uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint3
     case COMPARE_BY_STREAM: WORDS_TELL(&words, key == 0 ? "default stream" : "stream %d", key); break;
     case COMPARE_BY_POOL: pool_tell(&words, timeline->device, (uint16_t)key); break;
     case COMPARE_BY_MODULE: module_say(&words, trace, modules, (uint8_t)key); break;
+    case COMPARE_BY_METADATA:
+        name_add(&words, key != 0 ? trace_text(trace, key) : word_text("(no metadata)"));
+        break;
     case COMPARE_KINDS: break;
     }
     length = words_end(&words);

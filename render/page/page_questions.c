@@ -83,6 +83,7 @@ static uint32_t keys_count(const struct page_view *view, enum compare_by by) {
     case COMPARE_BY_CATEGORY: return CATEGORY_COUNT;
     case COMPARE_BY_STREAM: return device->n_streams;
     case COMPARE_BY_POOL: return device->n_pools;
+    case COMPARE_BY_METADATA: return trace->strings.count;
     case COMPARE_BY_MODULE: return view_now(view)->modules == NULL ? 0 : MODULES;
     default: return trace->frames.count;
     }
