@@ -57,6 +57,19 @@ class Plan(unittest.TestCase):
         self.assertAlmostEqual(device["as_recorded"]["live_peak_bytes_max"], truth["peak_requested"] + missing, delta=4096)
         self.assertEqual([], device["plans"])  # expandable segments serve the failed request; PyTorch then fails a moment later
 
+    def test_what_the_step_before_held(self):
+        """Its logits live until the forward that fails returns, which no recorded step shows: they may stay, or go. The first
+        forward made workspaces, too. Carried out, the advised change needed what the intervals hold."""
+        path = SAMPLES.parent / "tests" / "realtorch" / "recordings" / "gpt_oom_step.pickle.xz"
+        device, = answer("--without", "eight_bit,offload", path)
+        plan, = device["plans"]
+        self.assertEqual(("step", ["checkpoint:4"], "yes"), (device["scope"], plan["changes"], plan["fits"]))
+        for key, real in (("live_peak_bytes", 3_961_413_644), ("peak_reserved_bytes", 4_525_654_016)):  # with --recompute 4
+            self.assertLessEqual(plan[f"{key}_min"], real)
+            self.assertLessEqual(real, plan[f"{key}_max"])
+        self.assertLess(plan["live_peak_bytes_max"] - plan["live_peak_bytes_min"], 560 << 20)  # logits of 512 MiB
+        self.assertEqual([], [c["id"] for c in device["changes"] if c["id"].startswith("finding:")])
+
     def test_changes(self):
         device, = answer(SAMPLES / "oom.pickle")
         figures = device["as_recorded"]

@@ -7,6 +7,12 @@
 /* So many equal requests before the failed one make the place certain, or all since the step began. */
 enum { ALIKE_LEAST = 16 };
 
+/* Bits of categories. */
+enum {
+    MADE_ONCE = 1u << CATEGORY_PARAMETER | 1u << CATEGORY_OPTIMIZER_STATE | 1u << CATEGORY_WORKSPACE |
+                1u << CATEGORY_WEIGHT_COPY
+};
+
 struct continuing {
     const struct verdicts *verdicts;
     const struct allocations *allocations;
@@ -14,6 +20,7 @@ struct continuing {
     uint32_t end;   /* the first allocation behind the failed request */
     uint32_t begin; /* the allocation that is that request one step before */
     uint32_t step;  /* the first allocation of the step of the failed request */
+    uint32_t *like; /* [end] what each allocation was one step before; UINT32_MAX: nothing */
 };
 
 static bool are_alike(const struct allocations *allocations, uint32_t a, uint32_t b) {
@@ -69,6 +76,27 @@ static bool begin_find(struct continuing *continuing) {
     return found && (best == most || best >= ALIKE_LEAST);
 }
 
+/* Pairs allocations with those of the step before, from the failed request backward, in their order. What is made once,
+ * in one of the steps, is passed over. False: no memory. */
+static bool likes_find(struct continuing *continuing, struct arena *arena) {
+    const struct allocations *allocations = continuing->allocations;
+    uint32_t failed = continuing->oom->event + 1, before = continuing->begin;
+    uint64_t work = (uint64_t)continuing->end * 8; /* a hostile recording has no end of what stays */
+    continuing->like = arena_column(arena, continuing->end, sizeof *continuing->like);
+    for (uint32_t row = continuing->end; continuing->like != NULL && row-- > 0;) {
+        uint32_t like = before == 0 ? 0 : before - 1;
+        while (like > allocations->preexisting && !are_alike(allocations, row, like) &&
+               allocations->death[like] > failed && work > 0) {
+            like--;
+            work--;
+        }
+        bool found = like >= allocations->preexisting && before > 0 && are_alike(allocations, row, like);
+        continuing->like[row] = found ? like : UINT32_MAX;
+        before = found ? like : before == 0 ? 0 : before - 1;
+    }
+    return continuing->like != NULL;
+}
+
 /* Has a whole step of the optimizer been recorded? Its first one makes its state, and passes with accumulated gradients
  * look like steps. It shows by what it makes, or by the step's gradients, of which none is left. */
 static bool optimizer_stepped(const struct continuing *continuing) {
@@ -90,16 +118,9 @@ static bool optimizer_stepped(const struct continuing *continuing) {
 
 /* Is it made in every step, or does it go within the step? Otherwise it is made once. */
 static bool is_made_again(const struct continuing *continuing, uint32_t row) {
-    const struct allocations *allocations = continuing->allocations;
-    uint32_t period = continuing->end - continuing->begin;
-    uint8_t category = continuing->verdicts->category[row];
-    if (allocations->death[row] <= continuing->oom->event + 1)
-        return true;
-    if (row >= allocations->preexisting + period && are_alike(allocations, row, row - period))
-        return true;
-    return category != CATEGORY_PARAMETER && category != CATEGORY_GRADIENT &&
-           category != CATEGORY_OPTIMIZER_STATE && category != CATEGORY_WORKSPACE &&
-           category != CATEGORY_WEIGHT_COPY;
+    return continuing->allocations->death[row] <= continuing->oom->event + 1 ||
+           continuing->like[row] != UINT32_MAX ||
+           !(1u << continuing->verdicts->category[row] & (MADE_ONCE | 1u << CATEGORY_GRADIENT));
 }
 
 static bool columns_make(struct allocations *own, uint32_t count, struct arena *arena) {
@@ -140,7 +161,7 @@ static void row_end(const struct continuing *continuing, struct allocations *own
 static bool rows_make(const struct continuing *continuing, struct allocations *own, uint32_t events,
                       struct arena *arena) {
     const struct allocations *allocations = continuing->allocations;
-    uint32_t end = continuing->end, begin = continuing->begin, shift = end - begin, n = end;
+    uint32_t end = continuing->end, begin = continuing->begin, n = end;
     uint32_t failed = continuing->oom->event + 1, never = continuing->oom->event + events + 1;
     *own = *allocations;
     for (uint32_t row = begin; row < end; row++)
@@ -148,10 +169,9 @@ static bool rows_make(const struct continuing *continuing, struct allocations *o
     if (!columns_make(own, n, arena))
         return false;
     for (uint32_t row = 0; row < end; row++) {
-        bool has = row >= allocations->preexisting + shift && are_alike(allocations, row, row - shift);
         row_copy(own, row, allocations, row);
         if (allocations->death[row] > failed)
-            row_end(continuing, own, row, has ? row - shift : UINT32_MAX, events, never);
+            row_end(continuing, own, row, continuing->like[row], events, never);
     }
     n = end;
     for (uint32_t row = begin; row < end; row++) {
@@ -164,6 +184,18 @@ static bool rows_make(const struct continuing *continuing, struct allocations *o
         n++;
     }
     return true;
+}
+
+/* What the steps before still held, and no step shows to go. False: no memory. */
+static bool held_find(struct continued *continued, const struct continuing *continuing, struct arena *arena) {
+    const struct allocations *allocations = continuing->allocations;
+    uint32_t room = continuing->step - allocations->preexisting;
+    continued->held = arena_column(arena, room, sizeof *continued->held);
+    for (uint32_t row = allocations->preexisting; continued->held != NULL && row < continuing->step; row++)
+        if (allocations->death[row] > continued->event + 1 && continuing->like[row] == UINT32_MAX &&
+            !(1u << continuing->verdicts->category[row] & MADE_ONCE))
+            continued->held[continued->n_held++] = row;
+    return continued->held != NULL;
 }
 
 /* ---- an optimizer's first step ---- */
@@ -335,6 +367,7 @@ bool continued_find(struct continued *continued, const struct verdicts *verdicts
         continued->listed_bytes += allocations->size[lists.missing[i].key];
     struct device_trace *own = &continued->trace.devices[device - timeline->trace->devices];
     return device_make(&continuing, own, device, continued->period, arena) &&
-           (step ? rows_make(&continuing, &own->allocations, continued->period, arena)
+           (step ? likes_find(&continuing, arena) && held_find(continued, &continuing, arena) &&
+                       rows_make(&continuing, &own->allocations, continued->period, arena)
                  : listed_make(&continuing, &own->allocations, &lists, arena));
 }

@@ -26,6 +26,9 @@ struct continued {
     uint32_t event;        /* of the failed request, which is served here */
     uint32_t period;       /* events that follow: of a step, from the same request one step before */
     uint64_t listed_bytes; /* of CONTINUED_LISTS: all that follows, the failed request included */
+    /* [n_held] of CONTINUED_STEP: allocations of steps before that are there when the request fails, and no step shows
+     * when they go. In `trace` they stay. */
+    uint32_t *held, n_held;
     /* The recording's, but its device ends with the period and has no failed request. Memory of the arena. */
     struct trace trace;
 };

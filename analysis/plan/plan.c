@@ -1,5 +1,4 @@
 /* The parts of a plan: the budget, times, the figures of each change. */
-#include "analysis/plan/continued.h"
 #include "analysis/plan/plan_internal.h"
 
 #include "base/words.h"
@@ -172,19 +171,42 @@ static bool all_blocks_find(struct planner *planner) {
                        planner->arena);
 }
 
-static bool all_find(struct planner *planner) {
+/* In one form, what the steps before held goes with the request that failed. False: no memory. */
+static bool held_cut(struct planner *planner, const struct continued *continued) {
+    for (uint32_t i = 0; i < continued->n_held; i++)
+        if (!edit_cut(&planner->held, continued->held[i], position_at(continued->event + 1), POSITION_NEVER,
+                      planner->arena))
+            return false;
+    return edit_sort(&planner->held, &planner->lives, planner->arena);
+}
+
+/* A finding of the continued recording alone is one of what was assumed for it. */
+static void findings_keep(struct findings *own, const struct findings *seen) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < own->count; i++) {
+        bool is_seen = false;
+        for (uint32_t k = 0; k < seen->count && !is_seen; k++)
+            is_seen = seen->finding[k].kind == own->finding[i].kind &&
+                      seen->finding[k].site == own->finding[i].site;
+        if (is_seen)
+            own->finding[n++] = own->finding[i];
+    }
+    own->count = n;
+}
+
+static bool all_find(struct planner *planner, const struct continued *continued) {
     struct plan *plan = planner->plan;
     plan->change = arena_column(planner->arena, PLAN_CHANGES_MAX, sizeof *plan->change);
     return plan->change != NULL && lives_init(&planner->lives, plan->program, planner->arena) &&
-           stacks_read(planner) && all_blocks_find(planner) && times_find(planner) &&
-           recorded_solve(planner) && plan_settings_find(planner) && plan_edits_find(planner) &&
-           figures_find(planner) && plan_search(planner) &&
+           held_cut(planner, continued) && stacks_read(planner) && all_blocks_find(planner) &&
+           times_find(planner) && recorded_solve(planner) && plan_settings_find(planner) &&
+           plan_edits_find(planner) && figures_find(planner) && plan_search(planner) &&
            (planner->request->work_most != 0 || loss_find(planner));
 }
 
 bool plan_find(struct plan *plan, const struct program *recorded, const struct program *program,
-               const struct replay *replay, const struct verdicts *verdicts, enum plan_scope scope,
-               const struct plan_request *request, struct arena *arena) {
+               const struct replay *replay, const struct verdicts *verdicts,
+               const struct continued *continued, const struct plan_request *request, struct arena *arena) {
     struct planner planner = {
         .plan = plan, .request = request, .allocations = &program->device->allocations, .arena = arena};
     *plan = (struct plan){.recorded = recorded,
@@ -192,14 +214,16 @@ bool plan_find(struct plan *plan, const struct program *recorded, const struct p
                           .replay = replay,
                           .verdicts = verdicts,
                           .ended_by_oom = recorded->device->n_ooms != 0,
-                          .scope = (uint8_t)scope,
+                          .scope = recorded->device->n_ooms == 0     ? PLAN_OF_RECORDING
+                                   : continued->by == CONTINUED_STEP ? PLAN_OF_STEP
+                                                                     : PLAN_OF_REQUEST,
                           .recorded_live_bytes = verdicts->timeline->peak_bytes,
                           .short_search = program->device->n_events > REPLAY_EVENTS_AT_ONCE};
     budget_find(&planner);
     if (replay->grade == REPLAY_REFUSED)
         return true;
     plan->state_unknown = state_is_unknown(plan);
-    bool done = all_find(&planner);
+    bool done = all_find(&planner, continued);
     plan->left_out = planner.gave_up;
     if (planner.gave_up)
         plan->n_changes = plan->n_plans = 0;
@@ -219,19 +243,18 @@ bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const 
         !verdicts_init_with_cuts(&verdicts[0], timeline, arena))
         return false;
     uint32_t index = (uint32_t)(timeline->device - timeline->trace->devices);
-    continued->by = CONTINUED_NOT;
+    *continued = (struct continued){.by = CONTINUED_NOT};
     if (timeline->device->n_ooms != 0 && replay->grade != REPLAY_REFUSED &&
         !continued_find(continued, &verdicts[0], arena))
         return false;
-    enum plan_scope scope = timeline->device->n_ooms == 0     ? PLAN_OF_RECORDING
-                            : continued->by == CONTINUED_STEP ? PLAN_OF_STEP
-                                                              : PLAN_OF_REQUEST;
     if (continued->by == CONTINUED_NOT)
-        return plan_find(plan, &program[0], &program[0], replay, &verdicts[0], scope, request, arena);
+        return plan_find(plan, &program[0], &program[0], replay, &verdicts[0], continued, request, arena);
     bool done = timeline_init(longer, &continued->trace, index, arena) &&
                 program_init(&program[1], &continued->trace, &continued->trace.devices[index], arena) &&
-                verdicts_init_with_cuts(&verdicts[1], longer, arena) &&
-                plan_find(plan, &program[0], &program[1], replay, &verdicts[1], scope, request, arena);
+                verdicts_init_with_cuts(&verdicts[1], longer, arena);
+    if (done)
+        findings_keep(&verdicts[1].findings, &verdicts[0].findings);
+    done = done && plan_find(plan, &program[0], &program[1], replay, &verdicts[1], continued, request, arena);
     plan->recorded_live_bytes = timeline->peak_bytes;
     plan->listed_bytes = continued->listed_bytes;
     return done;

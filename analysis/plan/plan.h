@@ -11,6 +11,7 @@
 #include "analysis/findings/verdicts.h"
 #include "analysis/loop/blocks.h"
 #include "analysis/model/whatif.h"
+#include "analysis/plan/continued.h"
 #include "analysis/plan/edit.h"
 #include "base/beside.h"
 
@@ -34,7 +35,7 @@ struct plan_figures {
     uint64_t live_min, live_max, reserved_min, reserved_max;
     uint64_t rounded_min, rounded_max; /* in use, each rounded up to 512 bytes */
     uint64_t n_retries;                /* the most of its runs within the budget */
-    uint64_t rising; /* reserved in the first form with rising addresses; UINT64_MAX: endless */
+    uint64_t rising; /* reserved in the last form with rising addresses; UINT64_MAX: endless */
     bool reserved_known;
     uint8_t fits; /* enum plan_fits */
 };
@@ -171,11 +172,11 @@ const struct plan_change *plan_best_setting(const struct plan *plan);
 bool plan_of_timeline(struct plan *plan, const struct timeline *timeline, const struct plan_request *request,
                       struct arena *arena);
 
-/* If `replay` (of `recorded`) is refused, the plan is empty. `program` is `recorded`, or what continues it. The
+/* If `replay` (of `recorded`) is refused, the plan is empty. `program` is `recorded`, or what continues it (`continued`). The
  * verdicts are those of `program` and have cuts. False: no memory. */
 bool plan_find(struct plan *plan, const struct program *recorded, const struct program *program,
-               const struct replay *replay, const struct verdicts *verdicts, enum plan_scope scope,
-               const struct plan_request *request, struct arena *arena);
+               const struct replay *replay, const struct verdicts *verdicts,
+               const struct continued *continued, const struct plan_request *request, struct arena *arena);
 
 /* What the recorded requests need under a setting, for the comparison of several recordings. */
 struct plan_need {

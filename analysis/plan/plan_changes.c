@@ -259,7 +259,7 @@ static bool micro_batch_edit(struct planner *planner, struct edit *edit) {
 static bool bound_add(struct planner *planner, const struct edit *edit, enum plan_kind kind,
                       enum plan_cost cost, const char *id) {
     struct plan_figures figures;
-    struct plan_case what = {.edit = {{edit}}, .n_edits = 1, .forms = 1};
+    struct plan_case what = {.edit = {{edit}}, .n_edits = {1}, .forms = 1};
     if (!plan_in_use(planner, &what, &figures))
         return false;
     if (figures.live_min >= planner->plan->as_recorded.live_max)

@@ -15,6 +15,7 @@ struct planner {
     const struct plan_request *request;
     const struct allocations *allocations;
     struct lives lives;
+    struct edit held; /* the least that the steps before may still hold; of PLAN_OF_STEP */
     struct arena *arena;
     uint8_t *stack_bits;       /* [stacks.count] enum plan_stack_bit */
     uint8_t *event;            /* [n_events] enum event_kind, for checkpointing */
@@ -48,9 +49,9 @@ enum plan_ask {
 
 /* A set of edits (a form each) under settings. */
 struct plan_case {
-    const struct edit *edit[2][PLAN_SET_MAX]; /* by form */
+    const struct edit *edit[2][PLAN_SET_MAX + 1]; /* by form */
     struct edit checkpoint[2];
-    uint32_t n_edits, forms;
+    uint32_t n_edits[2], forms;
     struct allocator_settings settings;
     bool checkpointed;
 };

@@ -83,7 +83,7 @@ static void program_work(void *argument) {
 static bool forms_do(const struct planner *planner, const struct plan_case *what, void (*work)(void *),
                      struct forming form[2]) {
     for (uint32_t i = 0; i < 2; i++) {
-        form[i] = (struct forming){.planner = planner, .edit = what->edit[i], .n_edits = what->n_edits};
+        form[i] = (struct forming){.planner = planner, .edit = what->edit[i], .n_edits = what->n_edits[i]};
         own_arena_init(planner, &form[i].arena);
     }
     both_do(planner, work, &form[0], what->forms > 1 ? &form[1] : NULL);
@@ -147,7 +147,7 @@ static void reserved_settle(struct plan_figures *figures, const struct plan_run 
         figures->reserved_min = peak < figures->reserved_min ? peak : figures->reserved_min;
         figures->reserved_max = peak > figures->reserved_max ? peak : figures->reserved_max;
     }
-    const struct whatif_result *rising = &run[n_runs - 2].result;
+    const struct whatif_result *rising = &run[0].result;
     figures->rising = rising->endless ? UINT64_MAX : rising->peak_reserved_bytes;
     if (!what->checkpointed)
         return;
@@ -250,8 +250,12 @@ void plan_case_of(const struct planner *planner, const struct plan_set *set, uin
             what->checkpointed = true;
         }
         what->forms = change->forms > what->forms ? change->forms : what->forms;
-        what->edit[0][what->n_edits] = &form[0];
-        what->edit[1][what->n_edits++] = &form[change->forms - 1];
+        what->edit[0][what->n_edits[0]++] = &form[0];
+        what->edit[1][what->n_edits[1]++] = &form[change->forms - 1];
+    }
+    if (planner->held.n_cuts != 0) {
+        what->edit[0][what->n_edits[0]++] = &planner->held;
+        what->forms = 2;
     }
 }
 

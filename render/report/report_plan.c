@@ -443,7 +443,7 @@ static void budget_write(struct sheet *sheet, const struct plan *plan) {
                     plan->scope == PLAN_OF_STEP      ? "whole step"
                     : plan->scope == PLAN_OF_REQUEST ? "sequence with that request"
                                                      : "sequence",
-                    fine(sheet, plan->as_recorded.live_max));
+                    fine(sheet, plan->as_recorded.live_min));
 }
 
 static void recorded_write(struct sheet *sheet, const struct plan *plan) {

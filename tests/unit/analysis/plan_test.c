@@ -205,8 +205,8 @@ static struct plan *plan_of(struct recording *recording, const struct plan_reque
     *replay = (struct replay){.grade = REPLAY_EXACT, .settings = allocator_settings_default()};
     assert_true(program_init(program, &recording->trace, &recording->device, &recording->arena));
     assert_true(verdicts_init_with_cuts(verdicts, timeline, &recording->arena));
-    enum plan_scope scope = recording->device.n_ooms != 0 ? PLAN_OF_REQUEST : PLAN_OF_RECORDING;
-    assert_true(plan_find(plan, program, program, replay, verdicts, scope, request, &recording->arena));
+    const struct continued none = {.by = CONTINUED_NOT};
+    assert_true(plan_find(plan, program, program, replay, verdicts, &none, request, &recording->arena));
     return plan;
 }
 
