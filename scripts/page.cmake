@@ -67,12 +67,12 @@ function(strata_embed_packed input name)
     set(embedded_sources ${embedded_sources} PARENT_SCOPE)
 endfunction()
 
-# The records and constants that C and JavaScript share, which scripts import as "page_api", and the colours.
+# The records and constants that C and JavaScript share, which scripts import as "page_api".
 set(page_api ${embedded}/api.js)
 add_custom_command(
-    OUTPUT ${page_api} ${embedded}/palette.css
+    OUTPUT ${page_api}
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/page-api ${embedded} ${STRATA_CLANG}
-    DEPENDS scripts/page-api render/page/page_api.def render/raster/colorings.h render/raster/palette.def
+    DEPENDS scripts/page-api render/page/page_api.def render/raster/colorings.h templates/page.html
     VERBATIM)
 
 # strata_bundle(ENTRY): an entry file of templates/ and all it imports as one minified file, ${embedded}/ENTRY, with
@@ -84,10 +84,10 @@ function(strata_bundle entry)
         OUTPUT ${embedded}/${entry}
         COMMAND ${STRATA_ESBUILD} templates/${entry} --bundle --minify --format=iife --charset=utf8
                 --target=chrome105,firefox121,safari16.4 --log-level=warning
-                --loader:.gz=base64 --alias:unpack.wasm.gz=${unpack_file} --alias:page_api=${page_api} --alias:palette.css=${embedded}/palette.css
+                --loader:.gz=base64 --alias:unpack.wasm.gz=${unpack_file} --alias:page_api=${page_api}
                 --metafile=${embedded}/${entry}.meta.json --outfile=${embedded}/${entry}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-        DEPENDS ${template_files} ${unpack_file} ${page_api} ${embedded}/palette.css
+        DEPENDS ${template_files} ${unpack_file} ${page_api}
         VERBATIM)
 endfunction()
 

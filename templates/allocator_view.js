@@ -5,7 +5,7 @@ import { holeNow } from "./map_view.js";
 import { chooseHole } from "./map_hand.js";
 import { replayOnce, replaysOf } from "./replay.js";
 import { devicePlan, isServed, planRows, verdict } from "./plan_view.js";
-import { heldMoment, isDark, momentText } from "./state.js";
+import { heldMoment, isDark, momentText, newMemo } from "./state.js";
 import { dotted, formatBytes, formatExactBytes, formatFine, formatPlural, formatShare } from "./text.js";
 import { make, makeSwatch, tableFigures } from "./text.js";
 
@@ -190,19 +190,13 @@ function settingsBox(page) {
 
 export function createAllocator(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     const { state, view } = page;
-    let asked = "";
-    const draw = () => {
-        const event = heldMoment(page);
-        const now = JSON.stringify([replaysOf(page).over, state.device, event, isDark(page), holeNow(page)]);
-        if (now === asked) return;
-        asked = now;
+    const drawn = newMemo();
+    const fill = (/** @type {number} */ event) => {
         const when = event === view.facts.peak_event ? "at the peak" : `after ${momentText(page, event)}`;
         const head = make("div", "panel-head", make("h2", "", `Unused ${when}`));
         const refusal = view.sentence("map_refusal");
-        if (refusal) {
-            box.replaceChildren(head, make("p", "why-foot", `Nothing can be said about segments: ${refusal}.`));
-            return;
-        }
+        if (refusal)
+            return box.replaceChildren(head, make("p", "why-foot", `Nothing can be said about segments: ${refusal}.`));
         replayOnce(page);
         const gap = view.c.gap(event);
         const largest = view.c.next_hole(-1);
@@ -219,6 +213,10 @@ export function createAllocator(/** @type {Page} */ page, /** @type {HTMLElement
         if (check) body.append(make("p", "why-foot", check));
         box.replaceChildren(head, body);
         body.querySelector("tr[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+    };
+    const draw = () => {
+        const event = heldMoment(page);
+        drawn([replaysOf(page).over, state.device, event, isDark(page), holeNow(page)], () => fill(event));
     };
     return { id: "allocator", draw };
 }

@@ -1,16 +1,16 @@
 // The timeline's place on the page and its canvases: sizes, positions, colours, lines.
 import { clearCanvas } from "./paint.js";
-import { axisOfEvent, perPage, usOfEvent } from "./state.js";
+import { axisOfEvent, usOfEvent } from "./state.js";
 import { bottomBytes, goToEvent, topBytes } from "./window.js";
 
 export { context2d, cutText, lineScale, pen, pixelsOf, sizeCanvas, theme, themeColor } from "./paint.js";
 
 /** CSS pixels around the timeline, for labels. */
-export const gutterOf = perPage(() => ({ left: 66, top: 30, right: 16, bottom: 46 }));
+export const newGutter = () => ({ left: 66, top: 30, right: 16, bottom: 46 });
 
 /** CSS pixels below the lane, for the labels of the axis; in a low box its title stands beside them.
  * @param {Page} page */
-export const axisHeight = (page) => (plotOf(page).box.clientHeight < 360 ? 28 : 46);
+export const axisHeight = (page) => (page.ui.plot.clientHeight < 360 ? 28 : 46);
 
 /**
  * A timeline as its axes, lane, marks and names need it. The selected device's is `plot`; the rows of other
@@ -36,7 +36,7 @@ export const axisHeight = (page) => (plotOf(page).box.clientHeight < 360 ? 28 : 
 
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Room CSS pixels of the timeline */
 
-export const plotOf = perPage((page) => ({
+export const newPlot = (/** @type {Page} */ page) => ({
     get view() {
         return page.view;
     },
@@ -55,12 +55,9 @@ export const plotOf = perPage((page) => ({
     axisOf: (/** @type {number} */ event) => axisOfEvent(page, event),
     go: (/** @type {number} */ event) => goToEvent(page, event),
     resting: 0,
-    box: page.element("plot", HTMLDivElement),
-    timeline: page.element("timeline", HTMLCanvasElement),
-    axes: page.element("axes", HTMLCanvasElement),
-    overlay: page.element("overlay", HTMLCanvasElement),
-    markers: page.element("markers", HTMLDivElement),
-    tip: page.element("tip", HTMLDivElement),
+    timeline: page.ui.timeline,
+    axes: page.ui.axes,
+    markers: page.ui.markers,
     /** Width of the timeline in CSS pixels. */
     width: 1,
     height: 1,
@@ -97,25 +94,25 @@ export const plotOf = perPage((page) => ({
     pointed: null,
     /** The event that the list shows. */
     told: NaN,
-}));
+});
 
 /* ---- positions in CSS pixels of the timeline ---- */
 
 /** @param {Page} page @param {number} position along the axis @param {Pane} [pane] */
-export const xOfAxis = (page, position, pane = plotOf(page)) =>
+export const xOfAxis = (page, position, pane = page.plot) =>
     ((position - pane.from) / (pane.to - pane.from)) * pane.width;
 
 export function axisOfX(/** @type {Page} */ page, /** @type {number} */ x) {
     const { state } = page;
-    return state.from + (x / plotOf(page).width) * (state.to - state.from);
+    return state.from + (x / page.plot.width) * (state.to - state.from);
 }
 
 /** @param {Page} page @param {number} event @param {Pane} [pane] */
-export const xOfEvent = (page, event, pane = plotOf(page)) => pane.view.c.x_of_event(event) / pane.ratio;
+export const xOfEvent = (page, event, pane = page.plot) => pane.view.c.x_of_event(event) / pane.ratio;
 
 /** The middle of an event's part of the timeline, where the event's marks are.
  * @param {number} event @param {Pane} [pane] */
-export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(page)) {
+export function middleOfEvent(/** @type {Page} */ page, event, pane = page.plot) {
     const from = xOfEvent(page, event, pane);
     return (from + Math.max(from, Math.min(xOfEvent(page, event + 1, pane), pane.width))) / 2;
 }
@@ -123,25 +120,25 @@ export function middleOfEvent(/** @type {Page} */ page, event, pane = plotOf(pag
 /** The place of an event of the selected device in a pane; in another device's pane, the place of its time.
  * @param {Page} page @param {number} event @param {Pane} pane */
 export const xOfMoment = (page, event, pane) =>
-    pane === plotOf(page) ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
+    pane === page.plot ? middleOfEvent(page, event) : xOfAxis(page, usOfEvent(page, event));
 
 /** @param {Page} page @param {number} bytes @param {Pane} [pane] */
-export const yOfBytes = (page, bytes, pane = plotOf(page)) =>
+export const yOfBytes = (page, bytes, pane = page.plot) =>
     pane.height * (1 - (bytes - pane.bottom) / (pane.top - pane.bottom));
 
 export function bytesOfY(/** @type {Page} */ page, /** @type {number} */ y) {
-    const { bottom, height, top } = plotOf(page);
+    const { bottom, height, top } = page.plot;
     return bottom + (1 - y / height) * (top - bottom);
 }
 
 /** A cleared canvas in which (0, 0) is the timeline's corner. @param {HTMLCanvasElement} canvas @param {Pane} [pane] */
-export const startCanvas = (/** @type {Page} */ page, canvas, pane = plotOf(page)) =>
-    clearCanvas(canvas, pane.ratio, gutterOf(page));
+export const startCanvas = (/** @type {Page} */ page, canvas, pane = page.plot) =>
+    clearCanvas(canvas, pane.ratio, page.gutter);
 
 /** Draws a straight line on the pixel grid. @param {Page} page @param {Context} context @param {number} x0
  * @param {number} y0 @param {number} x1 @param {number} y1 */
 export function strokeLine(page, context, x0, y0, x1, y1) {
-    const plot = plotOf(page);
+    const { plot } = page;
     const snap = (/** @type {number} */ v) => (Math.round(v * plot.ratio) + 0.5) / plot.ratio;
     context.beginPath();
     context.moveTo(snap(x0), snap(y0));

@@ -2,22 +2,7 @@
 // byte.
 import { cleanNote, NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, lastIsCut, LETTERS, removeMark } from "./ends.js";
-import {
-    asSum,
-    fillEnds,
-    fillName,
-    firstBelow,
-    foldByArrows,
-    makeCell,
-    makeEndHeads,
-    makeGrid,
-    makeLine,
-    showChosen,
-    showColor,
-    showFold,
-} from "./grid.js";
 import { groupColor } from "./legend.js";
-import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
 import { provedSite } from "./proof.js";
@@ -33,7 +18,22 @@ import {
     SLOTS,
 } from "./questions.js";
 import { drawSpark } from "./sparks.js";
-import { change, invalidate, isDark, LIST, rangeEvents } from "./state.js";
+import { change, invalidate, isDark, isFocused, LIST, newMemo, rangeEvents } from "./state.js";
+import {
+    asSum,
+    END_COLUMNS,
+    fillEnds,
+    fillName,
+    firstBelow,
+    makeCell,
+    makeLine,
+    nameEnds,
+    showChosen,
+    showColor,
+    showFold,
+    Table,
+    unfolded,
+} from "./table.js";
 import { goToEvent } from "./window.js";
 import {
     after,
@@ -128,24 +128,11 @@ function rowOf(compare, { name, key, a, b, delta }, by, forGood) {
     return { name: text, key, a, b, delta, never, focus, nested: by !== compare.state.compareBy };
 }
 
-/** @param {Compare} compare @param {number} index @returns {CompareRow | null} */
-function rowAt(compare, index) {
-    if (index < 0) return null;
-    const row = compare.rows ? compare.rows[index] : index;
-    if (typeof row !== "number") return row ?? null;
-    return compare.content && row < compare.content.changed
-        ? rowOf(compare, compare.content.row(row), compare.state.compareBy, compare.lasting)
-        : null;
-}
-
-const isFocused = (/** @type {Compare} */ compare, /** @type {CompareRow} */ { focus }) =>
-    focus !== null && compare.state.focus?.by === focus.by && compare.state.focus.id === focus.id;
-
 /** @param {Compare} compare */
 const unfolds = (compare) => compare.state.compareBy !== "site" && compare.state.compareBy !== "stack";
 
-/** Does the row have call sites of its own below it? @param {Compare} compare @param {CompareRow} row */
-const folds = (compare, { nested }) => !nested && unfolds(compare);
+/** @param {Compare} compare @param {CompareRow} row */
+const isOpen = (compare, { nested, key }) => (!nested && unfolds(compare) ? compare.open.has(key) : null);
 
 /** The question about an end, with what is asked of it. @param {Compare} compare @param {About} about */
 const withWhat = (compare, about) => ("from" in about ? { ...about, what: compare.state.compareWhat } : about);
@@ -166,22 +153,24 @@ function sitesOf(compare, key) {
     });
 }
 
-/** The order of the rows after a card's button was pressed: the row of the card's call site comes first.
+/** The rows in sight. After a card's button was pressed, the row of the card's call site comes first.
  * @param {Compare} compare */
-function firstOfAll({ content, page, state }) {
+function rowsOf(compare) {
+    const { content, page, state } = compare;
+    const rowAt = (/** @type {number} */ i) => rowOf(compare, content.row(i), state.compareBy, compare.lasting);
     const site = state.compareBy === "site" ? provedSite(page) : 0;
-    if (!site || !content) return null;
-    const rows = Array.from({ length: content.changed }, (_, i) => i);
-    const at = rows.findIndex((i) => content.row(i).key === site);
-    return at < 0 ? null : [at, ...rows.filter((i) => i !== at)];
+    if (!site && compare.open.size === 0) return { count: content.changed, rowAt };
+    const below = (/** @type {CompareRow} */ { key }) => sitesOf(compare, key);
+    const rows = unfolded(content.changed, rowAt, (row) => isOpen(compare, row) === true, below);
+    const first = rows.findIndex(({ key }) => site && key === site);
+    if (first > 0) rows.unshift(...rows.splice(first, 1));
+    return { count: rows.length, rowAt: (/** @type {number} */ i) => rows[i] };
 }
 
 /** Shows or hides the call sites below a row. @param {Compare} compare @param {CompareRow} row */
 function turn(compare, { key }) {
-    if (!compare.open.delete(key)) compare.open.set(key, sitesOf(compare, key));
-    compare.rows = compare.open.size ? [] : null;
-    for (let i = 0; compare.rows && i < (compare.content?.changed ?? 0); i++)
-        compare.rows.push(i, ...(compare.open.get(compare.content?.row(i).key ?? -1) ?? []));
+    if (!compare.open.delete(key)) compare.open.add(key);
+    compare.rows = rowsOf(compare);
     invalidate(compare.page, LIST);
 }
 
@@ -193,18 +182,16 @@ function swatchColor(/** @type {Compare} */ compare, /** @type {CompareRow} */ {
         : groupColor(compare.page, focus.by, focus.id);
 }
 
-function fillLine(/** @type {Compare} */ compare, /** @type {CompareLine} */ line, /** @type {number} */ index) {
-    const row = rowAt(compare, index);
-    if (!row) return;
+function fillLine(/** @type {Compare} */ compare, /** @type {CompareLine} */ line, /** @type {CompareRow} */ row) {
     const { name, b, never, nested } = row;
     const color = swatchColor(compare, row);
     fillName(line, name, name, b, never);
-    showFold(line, nested, folds(compare, row) ? compare.open.has(row.key) : null);
+    showFold(line, nested, isOpen(compare, row));
     showColor(line, color);
     fillEnds(line, row, compare.figures.number);
     line.spark.hidden = nested || !row.focus;
     if (!nested && row.focus) drawSpark(compare.page, line.spark, row.focus);
-    showChosen(line.element, isFocused(compare, row));
+    showChosen(line.element, isFocused(compare.page, row.focus));
 }
 
 /** Places A and B in the run: their part of each curve gets their colour.
@@ -213,8 +200,8 @@ function placeEnd(compare, name, about) {
     const whole = compare.view.facts.events + 1;
     const { from, to } =
         "from" in about ? about : { from: Number(about.at) - 0.02 * whole, to: Number(about.at) + 0.02 * whole };
-    compare.scroll.style.setProperty(`--${name}-from`, `${((from + 1) / whole) * 100}%`);
-    compare.scroll.style.setProperty(`--${name}-to`, `${((to + 1) / whole) * 100}%`);
+    compare.table.scroll.style.setProperty(`--${name}-from`, `${((from + 1) / whole) * 100}%`);
+    compare.table.scroll.style.setProperty(`--${name}-to`, `${((to + 1) / whole) * 100}%`);
 }
 
 /** @param {Compare} compare @param {HTMLSelectElement} select @param {string} value */
@@ -275,35 +262,35 @@ function drawStrip(compare, valueA, valueB) {
     );
 }
 
+/** Compares again. @param {Compare} compare @param {ReturnType<typeof comparedEnds>} ends */
+function renew(compare, { a, b, aboutA, aboutB }) {
+    const { compareBy } = compare.state;
+    compare.content = askDifferences(compare.view, withWhat(compare, aboutA), withWhat(compare, aboutB), compareBy);
+    compare.lasting = keptSums(compare, aboutB, compareBy);
+    compare.open.clear();
+    compare.rows = rowsOf(compare);
+    placeEnd(compare, "a", aboutA);
+    placeEnd(compare, "b", aboutB);
+    compare.figures = tableFigures(Math.max(compare.content.a.bytes, compare.content.b.bytes), true);
+    drawMarkRow(compare);
+    fillSelect(compare, compare.a.select, a);
+    fillSelect(compare, compare.b.select, b);
+    drawStrip(compare, a, b);
+    compare.table.list.restart();
+}
+
 function draw(/** @type {Compare} */ compare) {
-    const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds(compare.page);
+    const ends = comparedEnds(compare.page);
+    const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = ends;
     const ranges = [of_a, of_b].some((about) => "from" in about);
     const { device, compareBy, compareWhat, moment, range, marks } = compare.state;
     const asked = [device, valueA, valueB, compareBy, compareWhat, compare.kept.version, moment, range, marks];
-    const now = JSON.stringify([...asked, provedSite(compare.page)]);
-    if (compare.asked !== now) {
-        compare.asked = now;
-        const [a, b] = [withWhat(compare, of_a), withWhat(compare, of_b)];
-        compare.content = askDifferences(compare.view, a, b, compare.state.compareBy);
-        compare.lasting = keptSums(compare, of_b, compare.state.compareBy);
-        compare.open.clear();
-        compare.rows = firstOfAll(compare);
-        placeEnd(compare, "a", of_a);
-        placeEnd(compare, "b", of_b);
-        compare.figures = tableFigures(Math.max(compare.content.a.bytes, compare.content.b.bytes), true);
-        drawMarkRow(compare);
-        fillSelect(compare, compare.a.select, valueA);
-        fillSelect(compare, compare.b.select, valueB);
-        drawStrip(compare, valueA, valueB);
-        compare.list.restart();
-    }
-    if (!compare.content) return;
+    compare.compared([...asked, provedSite(compare.page)], () => renew(compare, ends));
     compare.by.value = compare.state.compareBy;
-    compare.scroll.setAttribute("role", unfolds(compare) ? "treegrid" : "grid");
+    compare.table.scroll.setAttribute("role", unfolds(compare) ? "treegrid" : "grid");
     compare.questions.hidden = !ranges;
     compare.press(compare.state.compareWhat);
-    setText(compare.heads[0], GROUP_HEADS[compare.state.compareBy]);
-    compare.setUnit(compare.figures.unit);
+    nameEnds(compare.table, GROUP_HEADS[compareBy], compare.figures.unit);
     const delta = compare.content.b.bytes - compare.content.a.bytes;
     setText(compare.sum.text, "Sum");
     fillEnds(compare.sum, { a: compare.content.a.bytes, b: compare.content.b.bytes }, compare.figures.number);
@@ -320,11 +307,11 @@ function draw(/** @type {Compare} */ compare) {
             `${changed ? sum : "There is no difference between them. "}${lastText}`,
     );
     compare.foot.title = formatExactBytes(delta);
-    compare.list.draw(compare.rows?.length ?? changed);
+    compare.table.draw(compare.rows.count, compare.rows.rowAt);
 }
 
 /** The view's elements, and their contents. @param {Page} page @param {HTMLElement} box
- * @param {{fill: (line: CompareLine, index: number) => void, choose: (index: number) => void}} use */
+ * @param {Omit<import("./table.js").Filling<CompareLine, CompareRow>, "make">} use */
 function makeCompare(page, box, use) {
     const a = makeEnd("A", (value) => change(page, { compareA: value }));
     const b = makeEnd("B", (value) => change(page, { compareB: value }));
@@ -342,55 +329,49 @@ function makeCompare(page, box, use) {
         change(page, { compareWhat: what }),
     );
     const strip = makeBox("group", "step-strip", "Steps; a click compares one as B, with Shift as A");
-    const { heads, setUnit } = makeEndHeads();
-    const { scroll, body } = makeGrid(
-        `compare-rows${page.suffix}`,
-        [...heads, makeCell("columnheader", "compare-curve", "Run")],
+    /** @type {Table<CompareLine, CompareRow>} */
+    const table = new Table(
+        page,
+        "compare-rows",
+        [...END_COLUMNS, ["Run", "compare-curve"]],
+        { make: makeRow, ...use },
+        { "aria-label": "Differences" },
         { kind: "colored compare-list", row: "row compare-row" },
     );
-    scroll.setAttribute("aria-label", "Differences");
     const sum = asSum(makeRow());
     sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;
     const foot = make("p", "why-foot");
-    box.replaceChildren(head, marks, questions, strip, scroll, sum.element, foot);
+    box.replaceChildren(head, marks, questions, strip, table.scroll, sum.element, foot);
     const { kept, state, view } = page;
-    const parts = { a, b, by, overlay, marks, questions, press, strip, heads, setUnit, scroll, sum, foot };
+    const parts = { a, b, by, overlay, marks, questions, press, strip, table, sum, foot };
     return {
         ...{ page, kept, state, view },
         ...parts,
-        list: new VirtualList(scroll, body, { make: makeRow, ...use, redraw: () => invalidate(page, LIST) }),
-        asked: "",
-        /** @type {ReturnType<typeof askDifferences> | null} */
-        content: null,
+        compared: newMemo(),
+        content: /** @type {ReturnType<typeof askDifferences>} */ ({ changed: 0 }),
         figures: tableFigures(0),
         /** By key: the bytes that B keeps and the recording never frees. Null: this is not asked for.
          * @type {Map<number, number> | null} */
         lasting: null,
-        /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
-        open: new Map(),
-        /** Rows in sight: those of the comparison, by number, and call sites below them; null: only those of the
-         * comparison. @type {(number | CompareRow)[] | null} */
-        rows: null,
+        /** Keys of the groups whose call sites are shown. @type {Set<number>} */
+        open: new Set(),
+        rows: { count: 0, rowAt: (/** @type {number} */ _) => /** @type {CompareRow | null} */ (null) },
     };
-}
-
-function choose(/** @type {Compare} */ compare, /** @type {number} */ index) {
-    const row = rowAt(compare, index);
-    if (!row?.focus) return;
-    // A row that is chosen once more folds.
-    if (folds(compare, row) && (isFocused(compare, row) || !compare.open.has(row.key))) turn(compare, row);
-    change(compare.page, { focus: row.focus, selected: null });
 }
 
 export function createCompare(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     /** @type {Compare} */
     const compare = makeCompare(page, box, {
-        fill: (line, index) => fillLine(compare, line, index),
-        choose: (index) => choose(compare, index),
-    });
-    foldByArrows(compare.scroll, () => {
-        const row = rowAt(compare, compare.list.active);
-        return row && folds(compare, row) ? { open: compare.open.has(row.key), turn: () => turn(compare, row) } : null;
+        fill: (line, row) => fillLine(compare, line, row),
+        isOpen: (row) => isOpen(compare, row),
+        turn: (row) => turn(compare, row),
+        choose(row) {
+            if (!row.focus) return;
+            // A row that is chosen once more folds.
+            if (isOpen(compare, row) === false || (isOpen(compare, row) && isFocused(page, row.focus)))
+                turn(compare, row);
+            change(page, { focus: row.focus, selected: null });
+        },
     });
     return {
         id: "compare",

@@ -13,7 +13,7 @@ import { momentWords, shownMoment } from "./moment.js";
 import { addressText, askFindings, askSums, GROUP_HEADS, GROUPINGS, groupName, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import { change, FOCUS_KINDS, heldMoment, isDark, momentText, perPage, rangeEvents, select } from "./state.js";
+import { change, FOCUS_KINDS, heldMoment, isDark, momentText, newMemo, perPage, rangeEvents, select } from "./state.js";
 import { fitSelection } from "./window.js";
 import {
     addFact,
@@ -29,11 +29,7 @@ import {
     setText,
 } from "./text.js";
 
-const detailsOf = perPage((page) => ({
-    title: page.element("detail-title", HTMLHeadingElement),
-    body: page.element("detail", HTMLDivElement),
-    copy: page.element("detail-copy", HTMLButtonElement),
-    close: page.element("detail-close", HTMLButtonElement),
+const detailsOf = perPage(() => ({
     /** The line that follows the moment. @type {HTMLElement | null} */
     siteLine: null,
 }));
@@ -110,7 +106,7 @@ function groupHeading(/** @type {Page} */ page, /** @type {Focus} */ { by, id })
 }
 
 /** A group's share of the selected range, computed once. */
-const groupRangeOf = perPage(() => /** @type {{asked: string, text: string}} */ ({ asked: "", text: "" }));
+const groupRangeOf = perPage(() => newMemo());
 
 /** @type {Record<string, string>} */
 const GROUP_WORDS = {
@@ -137,16 +133,13 @@ const groupWord = (/** @type {Focus} */ { by }) => (GROUP_HEADS[by] ?? by).toLow
 
 function groupInRange(/** @type {Page} */ page, /** @type {Focus} */ group) {
     const { kept, state } = page;
-    const groupRange = groupRangeOf(page);
     const { first, end } = rangeEvents(page, /** @type {{from: number, to: number}} */ (state.range));
-    const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, group]);
-    if (groupRange.asked === asked) return groupRange.text;
     const what = state.rangeOf;
-    const { count, bytes } = groupSum(page, group, { from: first, to: end, what });
-    const all = `${formatPlural(count, "allocation")} of this ${groupWord(group)}`;
-    const text = `${all}, ${formatBytes(bytes)}, ${GROUP_WORDS[what]}`;
-    Object.assign(groupRange, { asked, text });
-    return text;
+    return groupRangeOf(page)([state.device, kept.version, first, end, what, group], () => {
+        const { count, bytes } = groupSum(page, group, { from: first, to: end, what });
+        const all = `${formatPlural(count, "allocation")} of this ${groupWord(group)}`;
+        return `${all}, ${formatBytes(bytes)}, ${GROUP_WORDS[what]}`;
+    });
 }
 
 /** Finds out what the details say of the selected range. @param {Page} page */
@@ -234,7 +227,6 @@ function keptHole(page, id) {
 /** Shows the chosen hole in a line. @param {Page} page @param {number} block */
 function drawHole(page, block) {
     const { view } = page;
-    const details = detailsOf(page);
     const { bytes, allocation } = view.c.hole(block);
     const { bytes: held, stack } = view.c.allocation(allocation);
     const keeper = make("span", "hint", `kept by ${view.stackSite(stack)}, ${formatBytes(held)}`);
@@ -245,8 +237,8 @@ function drawHole(page, block) {
         fitSelection(page);
     };
     const show = makeButton("quiet", "In the timeline", fit, `${title}, and show its whole lifetime`);
-    setText(details.title, `Hole of ${formatBytes(bytes)}`);
-    details.body.replaceChildren(make("p", "hint hole-line", keeper, choose, show));
+    setText(page.ui.detailTitle, `Hole of ${formatBytes(bytes)}`);
+    page.ui.detail.replaceChildren(make("p", "hint hole-line", keeper, choose, show));
 }
 
 /** The user's own frames that stand above all facts; a fold has the rest. */
@@ -255,10 +247,10 @@ const FIRST_FRAMES = 3;
 function drawAllocation(/** @type {Page} */ page, /** @type {number} */ id) {
     const details = detailsOf(page);
     const allocation = page.view.c.allocation(id);
-    setText(details.title, `Pinned ${formatBytes(allocation.bytes)}`);
+    setText(page.ui.detailTitle, `Pinned ${formatBytes(allocation.bytes)}`);
     details.siteLine = make("p", "site-line");
     const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
-    details.body.replaceChildren(
+    page.ui.detail.replaceChildren(
         siteHeading(page, pinnedSite(page)),
         makeStack(page, allocation.stack, FIRST_FRAMES),
         details.siteLine,
@@ -273,28 +265,28 @@ function drawAllocation(/** @type {Page} */ page, /** @type {number} */ id) {
 function drawFocus(/** @type {Page} */ page, /** @type {Focus} */ focus) {
     const details = detailsOf(page);
     const stack = pinnedStack(page);
-    setText(details.title, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);
+    setText(page.ui.detailTitle, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);
     details.siteLine = make("p", "site-line");
     const which =
         focus.by === "stack" || !stack ? [] : [make("p", "site-line", "Its stack with the most bytes at that moment:")];
-    details.body.replaceChildren(groupHeading(page, focus), details.siteLine, ...which, makeStack(page, stack));
+    page.ui.detail.replaceChildren(groupHeading(page, focus), details.siteLine, ...which, makeStack(page, stack));
 }
 
 export function drawDetail(/** @type {Page} */ page) {
     const { state } = page;
     const details = detailsOf(page);
     const pinned = state.selected !== null || state.focus !== null;
-    details.copy.hidden = !pinned || pinnedStack(page) === 0;
-    details.close.hidden = !pinned;
+    page.ui.detailCopy.hidden = !pinned || pinnedStack(page) === 0;
+    page.ui.detailClose.hidden = !pinned;
     details.siteLine = null;
     if (state.selected !== null) drawAllocation(page, state.selected);
     else if (state.focus) drawFocus(page, state.focus);
     else if (state.hole && holeNow(page) >= 0) drawHole(page, holeNow(page));
     else {
-        setText(details.title, "Nothing selected");
-        details.body.replaceChildren(make("p", "hint", "click a band"));
+        setText(page.ui.detailTitle, "Nothing selected");
+        page.ui.detail.replaceChildren(make("p", "hint", "click a band"));
     }
-    details.body.scrollTop = 0;
+    page.ui.detail.scrollTop = 0;
     drawSiteLine(page, shownMoment(page));
 }
 
@@ -318,11 +310,10 @@ export async function copyStack(page, all) {
         (askFindings(view).length && view.c.finding(0).stack);
     const pinned = state.selected !== null || state.focus !== null;
     await copyText(`${pinned ? `${pinnedText(page)}\n` : ""}${stackAsText(page, stack, all)}\n`);
-    flashButton(detailsOf(page).copy, "Copied");
+    flashButton(page.ui.detailCopy, "Copied");
 }
 
 export function startDetails(/** @type {Page} */ page) {
-    const details = detailsOf(page);
-    details.copy.addEventListener("click", (event) => copyStack(page, event.shiftKey));
-    details.close.addEventListener("click", () => select(page, null));
+    page.ui.detailCopy.addEventListener("click", (event) => copyStack(page, event.shiftKey));
+    page.ui.detailClose.addEventListener("click", () => select(page, null));
 }

@@ -3,13 +3,12 @@
 // of them.
 import { setDevice } from "./address.js";
 import { nameBandsSoon } from "./band_names.js";
-import { axisOfX, gutterOf, pen, plotOf, startCanvas, strokeLine, themeColor } from "./canvas.js";
+import { axisOfX, pen, startCanvas, strokeLine, themeColor } from "./canvas.js";
 import { filterWords } from "./filter.js";
-import { emptyLane, laneOf, phaseAt, phasesHeight, selectPhase } from "./lane.js";
+import { emptyLane, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
 import { allocationTip, drawHeld, outlineAllocation, phaseTip } from "./overlay.js";
 import { drawAround, drawForPicture, drawStack, drawTimelineAxes, layStack, showStack } from "./plot.js";
-import { searchOf } from "./search.js";
 import {
     capacityBytes,
     change,
@@ -57,16 +56,16 @@ const ROWS_KEPT = 32;
 
 /** The margins around a row's plot: the timeline's, so that one moment has one x. */
 const roundOf = perPage((page) => ({
-    left: gutterOf(page).left,
-    top: gutterOf(page).top,
+    left: page.gutter.left,
+    top: page.gutter.top,
     bottom: 5,
     get right() {
-        return gutterOf(page).right;
+        return page.gutter.right;
     },
 }));
 
 /** The cursor's place, for every row. @param {Page} page */
-const cursorX = (page) => (page.state.pointer ? page.state.pointer.x : plotOf(page).pointed);
+const cursorX = (page) => (page.state.pointer ? page.state.pointer.x : page.plot.pointed);
 
 function headText(/** @type {Page} */ page, /** @type {View} */ shown, /** @type {boolean} */ inHand) {
     const { peak_bytes, peak_event, events } = shown.facts;
@@ -174,7 +173,7 @@ function createRow(/** @type {Page} */ page, /** @type {Place} */ { device, box,
     const { session, state } = page;
     const shown = new View(session, device);
     const ROUND = roundOf(page);
-    const plot = plotOf(page);
+    const { plot } = page;
     const lane = emptyLane();
     const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);
     const [markers, tip] = [make("div"), makeBox("tooltip", "tip")];
@@ -292,11 +291,9 @@ function createRow(/** @type {Page} */ page, /** @type {Place} */ { device, box,
 /** Puts the rows around the timeline, by device, or removes them where one device is shown. Call it before the timeline
  * is measured. */
 export function placeRows(/** @type {Page} */ page) {
-    const { state, view } = page;
-    const plot = plotOf(page);
-    const main = page.element("main", HTMLElement);
-    if (!state.all && !main.classList.contains("rows")) return;
-    main.classList.toggle("rows", state.all);
+    const { state, ui, view } = page;
+    if (!state.all && !ui.main.classList.contains("rows")) return;
+    ui.main.classList.toggle("rows", state.all);
     const rows = rowsOf(page);
     const asked = state.all ? state.device : -1;
     if (asked === (rows.own?.device ?? -1)) return;
@@ -315,16 +312,16 @@ export function placeRows(/** @type {Page} */ page) {
         if (i === inHand || wasSplit) openGroup(page, group);
     });
     const boxes = groups.map(({ box }) => box);
-    plot.box.before(...boxes.slice(0, inHand + 1), head);
-    plot.box.after(rest, ...boxes.slice(inHand + 1));
-    if (plot.box.parentElement) plot.box.parentElement.onscroll = () => invalidate(page, OVERLAY);
+    page.ui.plot.before(...boxes.slice(0, inHand + 1), head);
+    page.ui.plot.after(rest, ...boxes.slice(inHand + 1));
+    if (page.ui.plot.parentElement) page.ui.plot.parentElement.onscroll = () => invalidate(page, OVERLAY);
 }
 
 /** The places that can be seen. On paper nothing scrolls, so all that are kept can be seen. */
 function placesInSight(/** @type {Page} */ page) {
     const { groups, rest } = rowsOf(page);
     if (page.printing && groups.length === 1) return groups[0].places.filter(({ box }) => box.isConnected);
-    const { top = 0, bottom = 0 } = plotOf(page).box.parentElement?.getBoundingClientRect() ?? {};
+    const { top = 0, bottom = 0 } = page.ui.plot.parentElement?.getBoundingClientRect() ?? {};
     const isSeen = (/** @type {HTMLElement} */ box) => {
         const own = box.getBoundingClientRect();
         return own.height > 0 && own.bottom > top && own.top < bottom;
@@ -364,7 +361,7 @@ function* makeRows(/** @type {Page} */ page, /** @type {Place[]} */ places) {
 /** A device's event at the cursor; null: nobody points.
  * @param {Page} page @param {number} device @param {View} shown */
 function cursorEvent(page, device, shown) {
-    const [plot, x] = [plotOf(page), cursorX(page)];
+    const [plot, x] = [page.plot, cursorX(page)];
     if (device === page.state.device && plot.hover) return plot.hover.event;
     if (x === null) return null;
     if (shown === page.view) return shown.c.event_of_x(x * plot.ratio);
@@ -408,8 +405,7 @@ export function drawRows(page, pixels) {
  * @returns {Generator<undefined, Pictured[]>}
  */
 export function* picturedRows(page, scale, inside) {
-    const { session, state, view } = page;
-    const plot = plotOf(page);
+    const { plot, session, state, view } = page;
     const { groups, made: rows } = rowsOf(page);
     const kept = groups.length === 1 ? groups[0].places : placesInSight(page);
     const missing = kept.filter(({ device }) => state.all && device !== state.device && !rows.has(device));
@@ -422,7 +418,7 @@ export function* picturedRows(page, scale, inside) {
         const head = (/** @type {View} */ shown) =>
             state.all ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(page, shown, false)}` : "";
         if (inHand) {
-            const made = yield* drawForPicture(page, plot, laneOf(page), searchOf(page).ready, scale, inside);
+            const made = yield* drawForPicture(page, plot, page.lane, page.search.ready, scale, inside);
             pictured.push({ ...made, device, pane: plot, head: head(view) });
         } else if (row) pictured.push({ ...row.picture(scale, inside), device, pane: row.pane, head: head(row.shown) });
         yield;

@@ -1,12 +1,11 @@
 // Each: a table of the allocations that the search finds (of all, if nothing is searched), in any order, and as CSV.
 import { poolText } from "./describe.js";
-import { makeCell, makeGrid, showChosen } from "./grid.js";
-import { VirtualList } from "./list.js";
 import { AT_ONCE, nextTurn } from "./turns.js";
 import { addressText, ORDERS } from "./questions.js";
 import { csvField, makeCsv, saveBlob } from "./save.js";
-import { searchOf, showAllocation } from "./search.js";
+import { showAllocation } from "./search.js";
 import { change, invalidate, LIST, perPage, rangeEvents, usOfEvent } from "./state.js";
+import { makeCell, showChosen, Table } from "./table.js";
 import {
     formatBytes,
     formatCount,
@@ -20,20 +19,22 @@ import {
     tableFigures,
 } from "./text.js";
 
-/** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
+/** @typedef {record_allocation & {id: number}} EachRow */
 
-const columnsOf = perPage(
-    (page) =>
-        /** @type {[order: string, head: string, text: (allocation: record_allocation) => string][]} */ ([
-            ["site", "Call site", ({ stack }) => page.view.stackSite(stack)],
-            ["category", "Category", ({ category }) => page.session.categoryNames()[category]],
-            ["birth", "Made at", ({ birth }) => (birth < 0 ? "before" : formatCount(birth))],
-            ["lifetime", "Lived", ({ birth, death }) => livedText(page, birth, death)],
-            ["bytes", "Size", ({ bytes }) => rowsOf(page).figure(bytes)],
-        ]),
-);
+/** The columns: their orders, heads and texts. @type {[order: string, head: string, text: (page: Page, row: EachRow) =>
+ * string][]} */
+const COLUMNS = [
+    ["site", "Call site", (page, { stack }) => page.view.stackSite(stack)],
+    ["category", "Category", (page, { category }) => page.session.categoryNames()[category]],
+    ["birth", "Made at", (_, { birth }) => (birth < 0 ? "before" : formatCount(birth))],
+    ["lifetime", "Lived", (page, { birth, death }) => livedText(page, birth, death)],
+    ["bytes", "Size", (page, { bytes }) => rowsOf(page).figure(bytes)],
+];
 
 const NUMBERS = ["birth", "lifetime", "bytes"];
+
+/** The class of a column's cells. @param {string} order */
+const kindOf = (order) => `each-${order}${NUMBERS.includes(order) ? " number" : ""}`;
 
 function livedText(/** @type {Page} */ page, /** @type {number} */ birth, /** @type {number} */ death) {
     const { view } = page;
@@ -76,7 +77,7 @@ async function listRows(page, asked, done) {
 function updateRows(/** @type {Page} */ page, done) {
     const { kept, state } = page;
     const rows = rowsOf(page);
-    const asked = JSON.stringify([state.device, searchOf(page).version, kept.version, state.order]);
+    const asked = JSON.stringify([state.device, page.search.version, kept.version, state.order]);
     if (rows.asked === asked) return;
     Object.assign(rows, { asked, count: 0, waiting: true });
     void listRows(page, asked, done);
@@ -143,39 +144,29 @@ export async function csvInView(page) {
 
 /* ---- the table ---- */
 
-const makeColumnCell = (/** @type {string} */ role, /** @type {string} */ order) =>
-    makeCell(role, NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
-
-/** @param {Page} page @returns {EachRow} */
-function makeRow(page) {
-    const cells = columnsOf(page).map(([order]) => makeColumnCell("gridcell", order));
+function makeRow() {
+    const cells = COLUMNS.map(([order]) => makeCell("gridcell", kindOf(order)));
     return { element: make("div", "each-row", ...cells), cells };
 }
 
-function fillRow(/** @type {Page} */ page, /** @type {EachRow} */ { element, cells }, /** @type {number} */ index) {
-    const { state, view } = page;
-    const COLUMNS = columnsOf(page);
-    const id = view.c.match_row(index);
-    if (id < 0) return;
-    const allocation = view.c.allocation(id);
-    COLUMNS.forEach(([, , text], i) => setText(cells[i], text(allocation)));
+/** @param {Page} page @param {ReturnType<typeof makeRow>} line @param {EachRow} row */
+function fillRow(page, { element, cells }, row) {
+    COLUMNS.forEach(([, , text], i) => setText(cells[i], text(page, row)));
     cells[0].title = cells[0].textContent ?? "";
-    cells[COLUMNS.length - 1].title = formatExactBytes(allocation.bytes);
-    showChosen(element, id === state.selected);
+    cells[COLUMNS.length - 1].title = formatExactBytes(row.bytes);
+    showChosen(element, row.id === page.state.selected);
 }
 
 function turnOrder(/** @type {Page} */ page, /** @type {string} */ order) {
-    const falling = NUMBERS.includes(order) && order !== "birth";
-    const now = page.state.order.replace("-", "") === order;
-    change(page, {
-        order: now ? (page.state.order.startsWith("-") ? order : `-${order}`) : falling ? `-${order}` : order,
-    });
+    const now = page.state.order;
+    const falls = now.replace("-", "") === order ? !now.startsWith("-") : ["lifetime", "bytes"].includes(order);
+    change(page, { order: falls ? `-${order}` : order });
 }
 
 /** A line on the contents of the table. @param {Page} page */
 function headText(page) {
     const rows = rowsOf(page);
-    const search = searchOf(page);
+    const { search } = page;
     if (rows.waiting) return "sorting \u2026";
     const all = formatPlural(rows.count, "allocation");
     if (!page.state.search) return `${all}${page.kept.active ? " that pass the filter" : ""}; a search narrows them`;
@@ -185,43 +176,42 @@ function headText(page) {
 
 export function createEach(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     const { state, view } = page;
-    const COLUMNS = columnsOf(page);
     const title = make("h2", "", "Each allocation", { id: `each-title${page.suffix}` });
     const total = make("p", "panel-total");
     /** @type {HTMLButtonElement} */
     const save = makeButton("quiet", "Save CSV", () => void saveCsv(page, save));
-    const heads = COLUMNS.map(([order, name]) => {
-        const cell = makeColumnCell("columnheader", order);
-        cell.append(makeButton("each-head", name, () => turnOrder(page, order)));
-        return cell;
-    });
-    const { scroll, body } = makeGrid(`each${page.suffix}`, heads, { kind: "each", row: "each-row" });
-    scroll.setAttribute("aria-labelledby", title.id);
-    box.append(make("div", "panel-head", title, save, total), scroll);
-    const list = new VirtualList(scroll, body, {
-        make: () => makeRow(page),
-        fill: (one, index) => fillRow(page, one, index),
-        choose: (index) => {
-            const allocation = view.c.match_row(index);
-            if (allocation < 0) return;
-            change(page, { selected: allocation, focus: null });
-            showAllocation(page, allocation);
+    /** @type {Table<ReturnType<typeof makeRow>, EachRow>} */
+    const table = new Table(
+        page,
+        "each",
+        COLUMNS.map(([order, head]) => [head, kindOf(order), order]),
+        {
+            make: makeRow,
+            fill: (line, row) => fillRow(page, line, row),
+            choose({ id }) {
+                change(page, { selected: id, focus: null });
+                showAllocation(page, id);
+            },
+            sort: (order) => turnOrder(page, order),
         },
-        redraw: () => invalidate(page, LIST),
-    });
+        { "aria-labelledby": title.id },
+        { kind: "each", row: "each-row" },
+    );
+    box.append(make("div", "panel-head", title, save, total), table.scroll);
+    const rowAt = (/** @type {number} */ index) => {
+        const id = view.c.match_row(index);
+        return id < 0 ? null : { ...view.c.allocation(id), id };
+    };
     const draw = () => {
         let drawing = true;
         updateRows(page, () => {
-            list.restart();
+            table.list.restart();
             if (!drawing) invalidate(page, LIST);
         });
         drawing = false;
         setText(total, headText(page));
-        COLUMNS.forEach(([order], i) => {
-            const now = { [order]: "ascending", [`-${order}`]: "descending" }[state.order];
-            heads[i].setAttribute("aria-sort", now ?? "none");
-        });
-        list.draw(rowsOf(page).count);
+        table.showOrder(state.order.replace("-", ""), state.order.startsWith("-"));
+        table.draw(rowsOf(page).count, rowAt);
     };
     return { id: "each", draw };
 }

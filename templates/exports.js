@@ -35,7 +35,7 @@ function offers(page) {
 }
 
 export function startExports(/** @type {Page} */ page) {
-    const link = page.element("link", HTMLButtonElement);
+    const link = page.ui.link;
     for (const [id, text, title, save] of offers(page)) {
         const button = make("button", "", text, { id, title });
         button.addEventListener("click", async () => {

@@ -1,24 +1,14 @@
 // Header and toolbar: the file, its figures, and what to know before trusting them.
 import { WHOLE_FILE } from "page_api";
 import { openingWindow } from "./address.js";
-import { plotOf } from "./canvas.js";
 import { drawFilter } from "./filter_form.js";
 import { misreadSentence } from "./history.js";
 import { oomMarker } from "./markers.js";
 import { placeOfText } from "./go_to.js";
 import { breakable } from "./action_line.js";
 import { askCards, askFindings } from "./questions.js";
-import { placeOfMatch, searchOf, updateSearch } from "./search.js";
-import {
-    allocationWord,
-    capacityBytes,
-    isDark,
-    momentText,
-    perPage,
-    rangeEvents,
-    VIEWINGS,
-    wholeRange,
-} from "./state.js";
+import { placeOfMatch, updateSearch } from "./search.js";
+import { allocationWord, capacityBytes, isDark, momentText, rangeEvents, VIEWINGS, wholeRange } from "./state.js";
 import {
     addFact,
     askedText,
@@ -32,25 +22,6 @@ import {
     setText,
 } from "./text.js";
 
-export const uiOf = perPage((page) => ({
-    device: page.element("device", HTMLSelectElement),
-    peak: page.element("peak", HTMLButtonElement),
-    reserved: page.element("reserved", HTMLButtonElement),
-    oom: page.element("oom", HTMLButtonElement),
-    finding: page.element("finding", HTMLButtonElement),
-    trust: page.element("trust", HTMLButtonElement),
-    trustBody: page.element("trust-body", HTMLDivElement),
-    trustDialog: page.element("trust-dialog", HTMLDialogElement),
-    theme: page.element("theme", HTMLButtonElement),
-    keysDialog: page.element("keys-dialog", HTMLDialogElement),
-    color: page.element("color", HTMLSelectElement),
-    search: page.element("search", HTMLInputElement),
-    found: page.element("found", HTMLOutputElement),
-    groupBy: page.element("group-by", HTMLSelectElement),
-    drawn: page.element("drawn", HTMLParagraphElement),
-    note: page.element("note", HTMLParagraphElement),
-}));
-
 /** The menu's entry for all devices. */
 export const ALL = "all";
 
@@ -62,7 +33,7 @@ function fillFigure(button, name, value, more) {
 
 function drawFigures(/** @type {Page} */ page) {
     const { view } = page;
-    const ui = uiOf(page);
+    const { ui } = page;
     const { events, live_at_peak, ooms, peak_bytes, peak_event, reserved_peak } = view.facts;
     fillFigure(ui.peak, "Peak", formatBytes(peak_bytes), events ? momentText(page, peak_event) : "");
     const many = formatPlural(live_at_peak, allocationWord(page));
@@ -84,7 +55,7 @@ function drawFigures(/** @type {Page} */ page) {
 
 /** Shows the most urgent finding; an out-of-memory event has a figure of its own. @param {Page} page */
 function drawFinding(page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     const [first] = page.opening ? [] : askFindings(page.view);
     ui.finding.hidden = page.view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
     if (ui.finding.hidden) return;
@@ -100,7 +71,7 @@ function shownDiagnostics(page) {
 }
 
 function drawTrust(/** @type {Page} */ page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     const count = shownDiagnostics(page).length;
     setText(ui.trust, count === 0 ? "\u2713 Complete" : `! ${formatPlural(count, "note")}`);
     ui.trust.classList.toggle("badge-noted", count > 0);
@@ -124,7 +95,7 @@ function settingsText(json) {
 
 export function openTrust(/** @type {Page} */ page) {
     const { meta, session } = page;
-    const ui = uiOf(page);
+    const { ui } = page;
     const notes = shownDiagnostics(page);
     const items = notes.map(({ code, message }) => make("li", "", ...breakable(message), { title: code }));
     const calm = make("p", "", "Complete: events and final state agree.");
@@ -143,10 +114,10 @@ const GO_TO_HINT = "Go to: 2737, 62 ms, step 4, peak, oom";
 
 function drawSearch(/** @type {Page} */ page) {
     const { state } = page;
-    const ui = uiOf(page);
+    const { ui } = page;
     const searching = state.search !== "";
     updateSearch(page);
-    const { result, error, running } = searchOf(page);
+    const { result, error, running } = page.search;
     const moment = placeOfText(page, ui.search.value, ui.search.dataset.goTo === "1");
     if (document.activeElement !== ui.search && ui.search.value !== state.search && !moment)
         ui.search.value = state.search;
@@ -173,7 +144,7 @@ function drawOrigin(page) {
     const rank = session.facts.rank;
     const name = session.string(session.devices[state.device].name);
     const text = dotted(rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind], name);
-    const origin = page.element("origin", HTMLParagraphElement);
+    const origin = page.ui.origin;
     setText(origin, text);
     origin.title = dotted(text, capacityBytes(page) ? `capacity ${formatBytes(capacityBytes(page))}` : "");
     origin.hidden = text === "";
@@ -181,7 +152,7 @@ function drawOrigin(page) {
 
 export function drawHeader(/** @type {Page} */ page) {
     const { state, view } = page;
-    const ui = uiOf(page);
+    const { ui } = page;
     document.documentElement.dataset.theme = isDark(page) ? "dark" : "light";
     drawOrigin(page);
     drawFilter(page);
@@ -197,17 +168,17 @@ export function drawHeader(/** @type {Page} */ page) {
     page.press("axis-time", state.axis === "time");
     ui.groupBy.value = state.groupBy;
     page.press("search-only", state.only);
-    const time = page.element("axis-time", HTMLButtonElement);
+    const time = page.ui.axisTime;
     time.disabled = !view.facts.has_time;
     time.title = time.disabled ? "This file has no times" : "";
     // Devices have only time in common.
-    page.element("axis-events", HTMLButtonElement).disabled = state.all;
+    page.ui.axisEvents.disabled = state.all;
     const pressed = page.element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
     const axis = state.axis === "time" ? " \u00b7 seconds" : "";
     const [order, color] = [pressed?.replace(" over time", "") ?? "", ui.color.selectedOptions[0]?.text ?? ""];
     const how = `${dotted(order, color.toLowerCase() === order.toLowerCase() ? "" : color)}${axis}`;
-    setText(page.element("view-open", HTMLElement), how);
-    setText(page.element("tools-open", HTMLButtonElement), how);
+    setText(page.ui.viewOpen, how);
+    setText(page.ui.toolsOpen, how);
     drawNote(page);
 }
 
@@ -229,7 +200,7 @@ function emptyReason(page) {
 }
 
 function drawNote(/** @type {Page} */ page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     const reason = [misreadSentence(page.state.misread), emptyReason(page)].filter(Boolean).join(" ");
     setText(ui.note, reason);
     ui.note.hidden = reason === "";
@@ -251,18 +222,18 @@ function windowName(page) {
  * plot's is measured: how many allocations are shown is known later */
 export function drawDrawn(page, expected = false) {
     const { kept, meta, state, view } = page;
-    const ui = uiOf(page);
+    const { ui } = page;
     const { allocations: bands } = view.facts;
-    const { drawn, merged, between } = expected ? { drawn: bands, merged: 0, between: bands } : plotOf(page);
+    const { drawn, merged, between } = expected ? { drawn: bands, merged: 0, between: bands } : page.plot;
     if (ui.drawn.parentElement) ui.drawn.parentElement.style.visibility = expected ? "hidden" : "";
     const opening = openingWindow(page);
-    const reopen = page.element("fit-opening", HTMLButtonElement);
-    setText(page.element("window-open", HTMLElement), windowName(page));
+    const reopen = page.ui.fitOpening;
+    setText(page.ui.windowOpen, windowName(page));
     reopen.hidden = opening.name === "Whole run";
     reopen.replaceChildren(`${opening.name} `, make("kbd", "", "9"));
     const short = between ? `, ${formatCount(between)} too short to see here` : "";
     page.press("fit-bytes", state.top !== 0);
-    const above = plotOf(page).bottom ? ` \u00b7 from ${formatBytes(plotOf(page).bottom)} up` : "";
+    const above = page.plot.bottom ? ` \u00b7 from ${formatBytes(page.plot.bottom)} up` : "";
     setText(ui.drawn, `${formatPlural(drawn + merged, allocationWord(page))} shown${short}${above}`);
     const of = typeof meta.allocations === "number" ? meta.allocations : null;
     const own = formatPlural(bands, of === null ? "allocation" : "band");

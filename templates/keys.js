@@ -1,10 +1,8 @@
 // The page's keys.
 import { fitOpening, goToView, showAll } from "./address.js";
-import { plotOf } from "./canvas.js";
 import { copyStack } from "./details.js";
 import { nextDevice } from "./device_rows.js";
 import { markAt } from "./ends.js";
-import { uiOf } from "./header.js";
 import { viewBack } from "./history.js";
 import { keeperOfHole, nextHole, toggleMap } from "./map_hand.js";
 import { openPalette } from "./palette.js";
@@ -29,7 +27,7 @@ function undoOne(page) {
     const { state } = page;
     if (endProof(page)) return;
     /** @type {HTMLElement | null} */
-    const stack = page.element("panel-why", HTMLElement).querySelector('[data-action="stack"][aria-expanded="true"]');
+    const stack = page.ui.panelWhy.querySelector('[data-action="stack"][aria-expanded="true"]');
     if (stack?.offsetParent) stack.click();
     else if (state.range) change(page, { range: null });
     else if (state.selected !== null || state.focus) select(page, null);
@@ -39,13 +37,13 @@ function undoOne(page) {
 }
 
 function searchFor(/** @type {Page} */ page, /** @type {string} */ words) {
-    uiOf(page).search.value = words;
+    page.ui.search.value = words;
     setSearch(page, words);
 }
 
 /** `m`: marks the moment under the pointer, otherwise the held one, as A, then B, then A again. @param {Page} page */
 function markMoment(page) {
-    const plot = plotOf(page);
+    const { plot } = page;
     markAt(page, plot.hover ? plot.hover.event : heldMoment(page));
 }
 
@@ -78,7 +76,7 @@ function stretchRange(page, by) {
 /** Enter: pins the allocation under the pointer, otherwise the one that the held moment's event made or freed.
  * @param {Page} page */
 function pinMoment(page) {
-    const plot = plotOf(page);
+    const { plot } = page;
     const allocation = plot.hover ? plot.hover.allocation : page.view.c.allocation_at(heldMoment(page));
     if (plot.hover) change(page, { moment: plot.hover.event });
     select(page, allocation === null || allocation < 0 ? null : allocation);
@@ -86,9 +84,9 @@ function pinMoment(page) {
 
 /** `e`: opens the search, which takes a number alone as an event. @param {Page} page */
 function askWhere(page) {
-    uiOf(page).search.dataset.goTo = "1";
+    page.ui.search.dataset.goTo = "1";
     invalidate(page, HEADER);
-    uiOf(page).search.focus();
+    page.ui.search.focus();
 }
 
 /** Keys, what they are called in the palette and in the sheet of keys ("": in neither), what they do, and where there
@@ -101,11 +99,7 @@ const KEYS = [
     ["9", "The window that the page opened with", fitOpening],
     ["e", "Go to an event, a time or a step: 2737, 62 ms, step 4, peak, oom", askWhere],
     ["f", "Fit the selected range, else the pinned allocation, else the whole run", fitSelection],
-    [
-        "v",
-        "Fit the height to the window, or back to the whole run",
-        (page) => fitBytes(page, plotOf(page).timeline.width),
-    ],
+    ["v", "Fit the height to the window, or back to the whole run", (page) => fitBytes(page, page.plot.timeline.width)],
     ["w", "Zoom in", (page) => zoomWindow(page, 1.5, keyMiddle(page))],
     ["s", "Zoom out", (page) => zoomWindow(page, 1 / 1.5, keyMiddle(page))],
     ["a", "Pan left", (page) => panWindow(page, -0.15)],
@@ -124,7 +118,7 @@ const KEYS = [
     ],
     ["[", "Back to the previous view", viewBack],
     ["]", "Forward to the next view", () => history.forward()],
-    ["/", "Search; Enter next match, Shift+Enter previous", (page) => uiOf(page).search.focus()],
+    ["/", "Search; Enter next match, Shift+Enter previous", (page) => page.ui.search.focus()],
     ["r", "All devices on one axis of time, or one alone", (page) => showAll(page, !page.state.all), hasDevices],
     ["n", "The next device", nextDevice, hasDevices],
     ["?", "Keys and mouse", showKeys],
@@ -168,7 +162,7 @@ const offeredKeys = (page) => KEYS.filter(([, name, , offered]) => name && (offe
 
 /** Shows the sheet of keys, from its top. @param {Page} page */
 export function showKeys(page) {
-    const { keysDialog } = uiOf(page);
+    const { keysDialog } = page.ui;
     const row = (/** @type {string} */ what, /** @type {string} */ text) =>
         make("tr", "", make("th", "", what, { scope: "row" }), make("td", "", text));
     const keys = offeredKeys(page).map(([key, name]) => row(key, name));
@@ -190,13 +184,13 @@ const ACTIONS = new Map(KEYS.map(([key, , act]) => [key, act]));
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
 
 /** The place at which keys zoom: the pointer, otherwise the middle. @param {Page} page */
-const keyMiddle = (page) => (page.state.pointer ? page.state.pointer.x / plotOf(page).width : 0.5);
+const keyMiddle = (page) => (page.state.pointer ? page.state.pointer.x / page.plot.width : 0.5);
 
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands(/** @type {Page} */ page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     const which = "button:not([hidden], .tabs *, .who-forms *, .figure, .frames *, .grip), [id^=filter-open]";
-    const buttons = Array.from(page.element("app", HTMLDivElement).querySelectorAll(which)).filter(
+    const buttons = Array.from(page.ui.app.querySelectorAll(which)).filter(
         (button) =>
             button instanceof HTMLElement &&
             (button.offsetParent !== null || button.closest(".menu, .card") !== null) &&
@@ -246,7 +240,7 @@ export function pressKey(/** @type {Page} */ page, /** @type {KeyboardEvent} */ 
     }
     if (control || event.altKey || target.closest("dialog, input, select, textarea")) return;
     // On a button, Enter presses the button.
-    if (event.key === "Enter" && target !== plotOf(page).box && target !== document.body) return;
+    if (event.key === "Enter" && target !== page.ui.plot && target !== document.body) return;
     const shifted = event.shiftKey ? { Comma: -1, Period: 1 }[event.code] : undefined;
     if (shifted) {
         event.preventDefault();

@@ -1,11 +1,11 @@
 // The lane below the timeline: what the program noted about its work, as nested bands. The module finds the bands of
 // the window (at most a few per pixel); here they are drawn on the canvas of the axes.
-import { gutterOf, plotOf, themeColor, xOfAxis } from "./canvas.js";
+import { themeColor, xOfAxis } from "./canvas.js";
 import { boxText, pen, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
 import { drawMemoryLane, hasLaneRoom, memoryLaneHeight } from "./memory_lane.js";
 import { askLayers, askParts, once } from "./questions.js";
-import { axisNumber, axisOfEvent, change, clockShift, isDark, perPage, wholeRange } from "./state.js";
+import { axisNumber, axisOfEvent, change, clockShift, isDark, wholeRange } from "./state.js";
 import { dotted, formatBytes, formatCount, formatDuration, formatPlural, setAll, setText } from "./text.js";
 
 const LANE_ROW = 18;
@@ -35,11 +35,6 @@ export const emptyLane = () => ({
 });
 
 /** @typedef {ReturnType<typeof emptyLane>} Lane */
-
-/** The lane of the chosen device. */
-export const laneOf = perPage(() => emptyLane());
-
-const foldOf = perPage((page) => page.element("lane-fold", HTMLButtonElement));
 
 /** The number of rows that the lane has room for. @param {Page} page @param {View} shown */
 function laneRows(page, { facts }) {
@@ -84,7 +79,7 @@ function stepRows(page, shown) {
 
 /** Height of the lane in CSS pixels: none without a timeline; one row for the button if everything is folded away. */
 export function laneHeight(/** @type {Page} */ page) {
-    const lane = laneOf(page);
+    const { lane } = page;
     lane.inset = memoryLaneHeight(page);
     return lane.inset + phasesHeight(page, page.view, lane);
 }
@@ -129,11 +124,11 @@ function partMarks(page, pane, { from, to, shift, layers }, row) {
 
 /** @param {Page} page @param {Context} context @param {Pane} pane @param {Lane} lane below it */
 export function drawLane(page, context, pane, lane) {
-    const plot = plotOf(page);
+    const { plot } = page;
     let top = pane.height;
     if (pane === plot) {
         // After the last event nothing is known.
-        const { left } = gutterOf(page);
+        const { left } = page.gutter;
         const end = xOfAxis(page, page.view.c.whole(axisNumber(page)).to);
         context.save();
         context.beginPath();
@@ -184,8 +179,8 @@ export function drawLane(page, context, pane, lane) {
 /** The button that shows and hides internal phases. @param {Page} page @param {number} top */
 function placeFold(page, top) {
     const { state, view } = page;
-    const fold = foldOf(page);
-    const lane = laneOf(page);
+    const fold = page.ui.laneFold;
+    const { lane } = page;
     const internals = view.facts.internal_phases;
     fold.hidden = internals === 0 || lane.height === lane.inset;
     if (fold.hidden) return;
@@ -193,12 +188,12 @@ function placeFold(page, top) {
     const verb = state.internals ? "Hide" : "Show";
     const title = `${verb} ${formatPlural(internals, "internal phase")}, such as the compiler's timers`;
     setAll(fold, { title, "aria-label": title, "aria-pressed": state.internals });
-    fold.style.top = `${gutterOf(page).top + top + 3}px`;
+    fold.style.top = `${page.gutter.top + top + 3}px`;
 }
 
 /** The band under a point; if there are several, the one that was drawn last. @param {Page} page
  * @param {{x: number, y: number}} point @param {Pane} [pane] @param {Lane} [ofPane] @returns {PhaseMark | null} */
-export function phaseAt(page, { x, y }, pane = plotOf(page), ofPane = laneOf(page)) {
+export function phaseAt(page, { x, y }, pane = page.plot, ofPane = page.lane) {
     const { height, inset, marks } = ofPane;
     const row = Math.floor((y - pane.height - inset - 3) / LANE_ROW);
     if (height === inset || y < pane.height + inset || y >= pane.height + height || x < 0 || x > pane.width)

@@ -3,8 +3,7 @@
 import { momentWords, shownMoment } from "./moment.js";
 import { askSums, groupName, SLOTS } from "./questions.js";
 import { PARTS } from "./session.js";
-import { searchOf } from "./search.js";
-import { capacityBytes, COLORINGS, isDark, perPage, toggleFocus } from "./state.js";
+import { capacityBytes, COLORINGS, isDark, newMemo, perPage, toggleFocus } from "./state.js";
 import {
     cssColor,
     formatBytes,
@@ -23,12 +22,7 @@ const SCALE_STEPS = 16;
 /** The least width of an entry, in CSS pixels. */
 const ENTRY_WIDTH = 235;
 
-export const legendOf = perPage((page) => ({
-    box: page.element("legend", HTMLUListElement),
-    open: page.element("legend-open", HTMLButtonElement),
-    /** What the entries were made for. */
-    asked: "",
-}));
+const legendOf = perPage(() => newMemo());
 
 /** @param {Page} page @param {number} by @param {number} key */
 export const keyColor = (page, by, key) => cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
@@ -113,17 +107,20 @@ const entryParts = (name, figure, share, title) => [
 
 /** Draws what the colours are at the shown moment. @param {Page} page */
 export function drawLegend(page) {
-    const { kept, state, view } = page;
-    const legend = legendOf(page);
-    const { box, open } = legend;
+    const { kept, state, ui } = page;
     // Parts of call sites need categories, which are found in turns.
-    if (page.opening || box.offsetParent === null) return;
+    if (page.opening || ui.legend.offsetParent === null) return;
     const moment = shownMoment(page);
-    const { rows, columns } = legendRoom(box);
-    const room = [rows, columns, capacityBytes(page), searchOf(page).version, state.only];
-    const now = JSON.stringify([state.device, moment, state.colorBy, isDark(page), kept.version, ...room]);
-    if (now === legend.asked) return;
-    legend.asked = now;
+    const { rows, columns } = legendRoom(ui.legend);
+    const room = [rows, columns, capacityBytes(page), page.search.version, state.only];
+    const keys = [state.device, moment, state.colorBy, isDark(page), kept.version, ...room];
+    legendOf(page)(keys, () => fillLegend(page, moment, rows, columns));
+}
+
+/** @param {Page} page @param {number} moment @param {number} rows @param {number} columns */
+function fillLegend(page, moment, rows, columns) {
+    const { state, view } = page;
+    const { legend: box, legendOpen: open } = page.ui;
     box.style.setProperty("--columns", String(columns));
     const scales = {
         size: () => scaleItem(page, 1, formatBytes),

@@ -3,12 +3,12 @@ import { followAddress, leaveFault, readHash, scheduleHash, writeHash } from "./
 import { pressKey } from "./keys.js";
 import { knownOpening, loadPage, prepareFirst, reportProgress, startFaults } from "./load.js";
 import { nextTurn } from "./turns.js";
-import { openPage, startPage } from "./page.js";
+import { createPage, openPage, startPage } from "./page.js";
 import { leaveProof } from "./proof.js";
 import { makeApi } from "./scripts.js";
 import { View } from "./session.js";
 import { speakSoon, startSpoken } from "./spoken.js";
-import { AXES, createPage, drawFirst, HEADER, invalidate, LIST, OVERLAY } from "./state.js";
+import { AXES, drawFirst, HEADER, invalidate, LIST, OVERLAY } from "./state.js";
 import { element } from "./text.js";
 
 /** The open page; null until the recording is read. @type {Page | null} */

@@ -1,7 +1,6 @@
 // Mouse and keys on the map: they point at blocks, go from one to the next, and choose holes and the allocations that
 // keep them.
-import { plotOf } from "./canvas.js";
-import { holeNow, mapOf, scrolled, tipRows } from "./map_view.js";
+import { holeNow, scrolled, tipRows } from "./map_view.js";
 import { say } from "./spoken.js";
 import { makeSplitter } from "./splitter.js";
 import { change, flush, heldMoment, invalidate, MAP, MAP_ORDERS, OVERLAY, perPage } from "./state.js";
@@ -10,8 +9,7 @@ import { consume } from "./text.js";
 const MAP_MARKS = MAP | OVERLAY;
 
 function pointAt(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
-    const map = mapOf(page);
-    const plot = plotOf(page);
+    const { map, plot } = page;
     const box = map.picture.getBoundingClientRect();
     map.pointer = { x: event.clientX - box.left, y: event.clientY - box.top };
     const cell = pick(page, map.pointer.x * plot.ratio, map.pointer.y * plot.ratio + scrolled(page));
@@ -23,7 +21,7 @@ function pointAt(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
 /** Block at a pixel of the map; -1: none. @param {Page} page @param {number} x @param {number} y */
 function pick(page, x, y) {
     const { view } = page;
-    if (!mapOf(page).laid || x < 0 || y < 0) return -1;
+    if (!page.map.laid || x < 0 || y < 0) return -1;
     const at = [Math.floor(x), Math.floor(y)];
     return view.find.map_pick(at[0], at[1])?.block ?? -1;
 }
@@ -61,8 +59,7 @@ export function keeperOfHole(page) {
 
 /** Pins the allocation in a block at that moment. @param {Page} page */
 function pinBlock(page) {
-    const { view } = page;
-    const map = mapOf(page);
+    const { map, view } = page;
     if (map.block < 0) return;
     const { allocation } = view.c.map_cell(map.block);
     view.c.gap(map.event);
@@ -78,7 +75,7 @@ function pinBlock(page) {
 
 /** Goes to a block and brings it into view. @param {Page} page @param {number} block */
 function goToBlock(page, block) {
-    const map = mapOf(page);
+    const { map } = page;
     if (!map.laid || block < 0 || block >= map.laid.blocks) return;
     map.block = block;
     map.pointer = null;
@@ -86,20 +83,20 @@ function goToBlock(page, block) {
         Array.from(childNodes, (node) => node.textContent).join(" "),
     );
     say(page, words.join(", "));
-    const y = page.view.c.map_place(block, 0).y / plotOf(page).ratio;
-    if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
-    else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight)
-        map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;
+    const y = page.view.c.map_place(block, 0).y / page.plot.ratio;
+    if (y < page.ui.mapScroll.scrollTop + 22) page.ui.mapScroll.scrollTop = Math.max(0, y - 24);
+    else if (y + 16 > page.ui.mapScroll.scrollTop + page.ui.mapScroll.clientHeight)
+        page.ui.mapScroll.scrollTop = y + 24 - page.ui.mapScroll.clientHeight;
     invalidate(page, MAP_MARKS);
 }
 
 /** Goes to the nearest block in the row above or below. @param {Page} page @param {number} by */
 function stepRow(page, by) {
-    const map = mapOf(page);
+    const { map } = page;
     if (map.block < 0) goToBlock(page, 0);
     else {
         const { x, end, y } = page.view.c.map_place(map.block, 0);
-        const pitch = 16 * plotOf(page).ratio;
+        const pitch = 16 * page.plot.ratio;
         for (let at = y + pitch / 2 + by * pitch; map.laid && at >= 0 && at < map.laid.height; at += (by * pitch) / 2) {
             const block = pick(page, Math.min((x + end) / 2, map.picture.width - 1), at);
             if (block >= 0 && page.view.c.map_place(block, 0).y !== y) {
@@ -113,8 +110,8 @@ function stepRow(page, by) {
 const keysOf = perPage(
     (page) =>
         /** @type {Record<string, () => void>} */ ({
-            ArrowRight: () => goToBlock(page, mapOf(page).block + 1),
-            ArrowLeft: () => goToBlock(page, mapOf(page).block - 1),
+            ArrowRight: () => goToBlock(page, page.map.block + 1),
+            ArrowLeft: () => goToBlock(page, page.map.block - 1),
             ArrowDown: () => stepRow(page, 1),
             ArrowUp: () => stepRow(page, -1),
             Enter: () => pinBlock(page),
@@ -135,28 +132,28 @@ export function toggleMap(/** @type {Page} */ page) {
 const MAP_LEAST = 140;
 
 export function startMap(/** @type {Page} */ page) {
-    const map = mapOf(page);
-    makeSplitter(map.split, {
-        read: () => map.box.offsetHeight,
+    const { map } = page;
+    makeSplitter(page.ui.splitMap, {
+        read: () => page.ui.map.offsetHeight,
         write: (pixels) => {
-            map.box.style.flex = pixels === null ? "" : `0 0 ${pixels}px`;
+            page.ui.map.style.flex = pixels === null ? "" : `0 0 ${pixels}px`;
             invalidate(page, MAP);
         },
         least: MAP_LEAST,
-        most: () => map.box.offsetHeight + plotOf(page).box.offsetHeight - MAP_LEAST,
+        most: () => page.ui.map.offsetHeight + page.ui.plot.offsetHeight - MAP_LEAST,
         sign: -1,
     });
-    map.scroll.addEventListener("scroll", () => invalidate(page, MAP));
-    map.scroll.addEventListener("pointermove", (event) => pointAt(page, event));
-    map.scroll.addEventListener("pointerleave", () => {
+    page.ui.mapScroll.addEventListener("scroll", () => invalidate(page, MAP));
+    page.ui.mapScroll.addEventListener("pointermove", (event) => pointAt(page, event));
+    page.ui.mapScroll.addEventListener("pointerleave", () => {
         map.pointer = null;
         map.block = -1;
         invalidate(page, MAP_MARKS);
     });
-    map.scroll.addEventListener("click", () => pinBlock(page));
-    map.scroll.addEventListener("keydown", (event) => pressMapKey(page, event));
+    page.ui.mapScroll.addEventListener("click", () => pinBlock(page));
+    page.ui.mapScroll.addEventListener("keydown", (event) => pressMapKey(page, event));
     for (const mapOrder of MAP_ORDERS) page.onClick(`map-${mapOrder}`, () => change(page, { mapOrder }));
     page.onClick("map-open", () => toggleMap(page));
     page.onClick("map-close", () => toggleMap(page));
-    new ResizeObserver(() => invalidate(page, MAP)).observe(map.scroll);
+    new ResizeObserver(() => invalidate(page, MAP)).observe(page.ui.mapScroll);
 }

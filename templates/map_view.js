@@ -2,29 +2,21 @@
 // marked event, otherwise the peak. The module lays it out and draws its pixels; labels and outlines are drawn over
 // them.
 import { DRAW_DARK, DRAW_FOUND } from "page_api";
-import { context2d, cutText, gutterOf, pen, plotOf, sizeCanvas, theme, themeColor } from "./canvas.js";
+import { context2d, cutText, pen, sizeCanvas, theme, themeColor } from "./canvas.js";
 import { lifetimeText, poolText, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
-import { searchOf } from "./search.js";
 import { floats } from "./session.js";
 import { replayOnce, replaysOf } from "./replay.js";
-import { COLORINGS, heldMoment, isDark, MAP_ORDERS, momentText, perPage } from "./state.js";
+import { COLORINGS, heldMoment, isDark, MAP_ORDERS, momentText } from "./state.js";
 import { dotted, formatBytes, formatPlural, make, makeSwatch, setText } from "./text.js";
 
 const LABEL_LEAST = 52;
 
 const FREE_WIDTH = 3;
 
-export const mapOf = perPage((page) => ({
-    box: page.element("map", HTMLElement),
-    split: page.element("split-map", HTMLDivElement),
-    about: page.element("map-about", HTMLParagraphElement),
-    scroll: page.element("map-scroll", HTMLDivElement),
-    space: page.element("map-space", HTMLDivElement),
-    picture: page.element("map-picture", HTMLCanvasElement),
-    marks: page.element("map-marks", HTMLCanvasElement),
-    tip: page.element("map-tip", HTMLDivElement),
-    note: page.element("map-note", HTMLParagraphElement),
+export const newMap = (/** @type {Page} */ { ui }) => ({
+    picture: ui.mapPicture,
+    marks: ui.mapMarks,
     /** The event that is shown. */
     event: -2,
     /** The current layout. @type {record_map | null} */
@@ -40,18 +32,17 @@ export const mapOf = perPage((page) => ({
     /** The facts object of the device that the map was laid out for. Choosing a device makes a new object, even for the
      * same device. @type {object | null} */
     laidFor: null,
-}));
+});
 
 /** The event whose memory is shown. @param {Page} page */
 function mapEvent(page) {
-    const plot = plotOf(page);
+    const { plot } = page;
     return plot.hover && page.state.pointer ? plot.hover.event : heldMoment(page);
 }
 
 /** The allocation under the pointer on the map; null: none. @param {Page} page */
 export function mapAllocation(page) {
-    const { state, view } = page;
-    const map = mapOf(page);
+    const { map, state, view } = page;
     if (!state.mapOpen || map.block < 0 || !map.laid || map.laidFor !== view.facts) return null;
     const { allocation } = view.c.map_cell(map.block);
     return allocation < 0 ? null : allocation;
@@ -59,14 +50,11 @@ export function mapAllocation(page) {
 
 /** Lays the map out again unless nothing has changed. @param {Page} page */
 function layOut(page) {
-    const { state, view } = page;
-    const plot = plotOf(page);
-    const map = mapOf(page);
+    const { gutter, map, plot, state, view } = page;
     const replays = replaysOf(page);
-    const GUTTER = gutterOf(page);
     const { ratio, width } = plot;
     const event = mapEvent(page);
-    const room = map.scroll.clientHeight;
+    const room = page.ui.mapScroll.clientHeight;
     const now = JSON.stringify([replays.over, state.device, event, state.mapOrder, plot.timeline.width, room, ratio]);
     if (now === map.asked) return;
     const allocation = mapAllocation(page);
@@ -80,10 +68,10 @@ function layOut(page) {
         Math.round(ratio * 256),
     );
     map.block = allocation === null ? -1 : view.c.map_block_of(allocation);
-    map.space.style.height = `${Math.max(room, map.laid.height / ratio + 8)}px`;
+    page.ui.mapSpace.style.height = `${Math.max(room, map.laid.height / ratio + 8)}px`;
     for (const canvas of [map.picture, map.marks])
-        sizeCanvas(canvas, width + (canvas === map.marks ? GUTTER.left + GUTTER.right : 0), room, ratio);
-    map.picture.style.left = `${GUTTER.left}px`;
+        sizeCanvas(canvas, width + (canvas === map.marks ? gutter.left + gutter.right : 0), room, ratio);
+    map.picture.style.left = `${gutter.left}px`;
     const gap = view.c.gap(event);
     const largest = view.c.next_hole(-1);
     const hole = largest < 0 ? null : view.c.hole(largest);
@@ -96,7 +84,7 @@ function layOut(page) {
         holes ?? "no holes",
         gap.empty_segments > 0 ? `empty segments ${formatBytes(gap.empty_segments)}` : "",
     );
-    setText(map.about, about);
+    setText(page.ui.mapAbout, about);
     const { outside, outside_bytes, segments } = map.laid;
     const many = formatPlural(outside, "allocation");
     const strays = `${many} (${formatBytes(outside_bytes)}) lie outside of all segments. `;
@@ -104,18 +92,17 @@ function layOut(page) {
         replays.under === state.device
             ? "Sizes of blocks are being looked up."
             : "Some blocks may be up to 1 MiB larger than drawn: the recording does not say.";
-    setText(map.note, (outside ? strays : "") + (gap.exact || !segments ? "" : sizes));
-    map.note.hidden = map.note.textContent === "";
+    setText(page.ui.mapNote, (outside ? strays : "") + (gap.exact || !segments ? "" : sizes));
+    page.ui.mapNote.hidden = page.ui.mapNote.textContent === "";
 }
 
 /** The y of the map's first row that is shown, in the screen's pixels. @param {Page} page */
-export const scrolled = (page) => Math.round(mapOf(page).scroll.scrollTop * plotOf(page).ratio);
+export const scrolled = (page) => Math.round(page.ui.mapScroll.scrollTop * page.plot.ratio);
 
 function drawPicture(/** @type {Page} */ page) {
-    const { state, view } = page;
-    const map = mapOf(page);
+    const { map, state, view } = page;
     const { width, height } = map.picture;
-    const found = !state.focus && searchOf(page).ready ? DRAW_FOUND : 0;
+    const found = !state.focus && page.search.ready ? DRAW_FOUND : 0;
     const laid = /** @type {record_map} */ (map.laid);
     const place =
         view.c.map_draw(
@@ -142,10 +129,8 @@ function groupText(page, group) {
 /** Headings of the groups and labels of the rows, in CSS pixels.
  * @param {Page} page @param {Context} context @param {number} top @param {number} bottom */
 function drawNames(page, context, top, bottom) {
-    const { view } = page;
-    const plot = plotOf(page);
-    const GUTTER = gutterOf(page);
-    const laid = /** @type {record_map} */ (mapOf(page).laid);
+    const { gutter, plot, view } = page;
+    const laid = /** @type {record_map} */ (page.map.laid);
     const { ratio } = plot;
     context.textBaseline = "alphabetic";
     for (let i = 0; i < laid.groups; i++) {
@@ -156,7 +141,7 @@ function drawNames(page, context, top, bottom) {
         pen(context, { textAlign: "left", font: `600 12px ${theme.font}`, fillStyle: themeColor("--text") });
         const name = cutText(context, groupText(page, group), plot.width);
         const after = context.measureText(name).width + 12;
-        context.fillText(name, GUTTER.left, y + 16);
+        context.fillText(name, gutter.left, y + 16);
         pen(context, { font: `12px ${theme.font}`, fillStyle: themeColor("--dim") });
         const figures = [
             formatPlural(group.segments, "segment"),
@@ -164,7 +149,7 @@ function drawNames(page, context, top, bottom) {
             `free ${formatBytes(group.free_bytes)} in ${formatPlural(group.free_blocks, "block")}`,
         ];
         while (figures.length && context.measureText(figures.join(", ")).width > plot.width - after) figures.pop();
-        context.fillText(figures.join(", "), GUTTER.left + after, y + 16);
+        context.fillText(figures.join(", "), gutter.left + after, y + 16);
     }
     pen(context, { font: `11px ${theme.font}`, textAlign: "right" });
     let last = NaN;
@@ -175,20 +160,20 @@ function drawNames(page, context, top, bottom) {
         const beside = i + 1 < laid.parts && view.c.map_part(i + 1).y === part.y;
         if (part.y === last || part.from > 0) continue;
         last = part.y;
-        context.fillText(beside ? "small" : formatBytes(part.segment_bytes), GUTTER.left - 8, y + 11);
+        context.fillText(beside ? "small" : formatBytes(part.segment_bytes), gutter.left - 8, y + 11);
     }
 }
 
 /** Writes sizes on the free blocks that have room for them. @param {Context} context @param {number} top */
 function drawFreeSizes(/** @type {Page} */ page, context, top) {
     const { view } = page;
-    const { ratio } = plotOf(page);
-    const count = view.c.map_labels(scrolled(page), mapOf(page).picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
+    const { ratio } = page.plot;
+    const count = view.c.map_labels(scrolled(page), page.map.picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
     const rows = floats(view.module, view.c.map_label_rows(), count * 4).slice();
     pen(context, { font: `600 11px ${theme.font}`, textAlign: "center", lineJoin: "round" });
     for (let i = 0; i < count; i++) {
         const [x, end, y, bytes] = rows.subarray(4 * i, 4 * i + 4);
-        const middle = gutterOf(page).left + (x + end) / 2 / ratio;
+        const middle = page.gutter.left + (x + end) / 2 / ratio;
         pen(context, { lineWidth: FREE_WIDTH, strokeStyle: themeColor("--unused-soft") });
         context.strokeText(formatBytes(bytes), middle, y / ratio - top + 11);
         context.fillStyle = themeColor("--text");
@@ -198,13 +183,12 @@ function drawFreeSizes(/** @type {Page} */ page, context, top) {
 
 /** @param {Context} context @param {number} block @param {string} color @param {number} top */
 function outlineBlock(/** @type {Page} */ page, context, block, color, top) {
-    const { view } = page;
-    const plot = plotOf(page);
+    const { plot, view } = page;
     for (let nth = 0; nth < 64; nth++) {
         const found = view.find.map_place(block, nth);
         if (!found) return;
         const { x, end, y } = found;
-        const [left, width] = [gutterOf(page).left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
+        const [left, width] = [page.gutter.left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
         pen(context, { lineWidth: 4, strokeStyle: themeColor("--surface") });
         context.strokeRect(left, y / plot.ratio - top - 1, width, 16);
         pen(context, { lineWidth: 2, strokeStyle: color });
@@ -229,16 +213,14 @@ export function keeperNow(page) {
 
 /** Draws the marks that follow the pointer, here and on the timeline. @param {Page} page */
 function drawMarks(page) {
-    const { state, view } = page;
-    const map = mapOf(page);
-    const plot = plotOf(page);
+    const { map, plot, state, view } = page;
     const context = context2d(map.marks);
     const top = scrolled(page) / plot.ratio;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, map.marks.width, map.marks.height);
     context.setTransform(plot.ratio, 0, 0, plot.ratio, 0, 0);
     themeColor("--text");
-    drawNames(page, context, top, top + map.scroll.clientHeight);
+    drawNames(page, context, top, top + page.ui.mapScroll.clientHeight);
     drawFreeSizes(page, context, top);
     const selected = state.selected === null ? -1 : view.c.map_block_of(state.selected);
     const hovered =
@@ -259,7 +241,7 @@ function drawMarks(page) {
 export function tipRows(/** @type {Page} */ page, /** @type {number} */ block) {
     const { session, view } = page;
     const cell = view.c.map_cell(block);
-    view.c.gap(mapOf(page).event);
+    view.c.gap(page.map.event);
     const hole = cell.allocation < 0 ? view.c.hole(block) : null;
     const what = !hole ? "of a segment" : hole.blocks ? "hole in a segment" : "free: an empty segment";
     const share = make("span", "tip-share", `${what} of ${formatBytes(cell.segment_bytes)}`);
@@ -286,41 +268,39 @@ export function tipRows(/** @type {Page} */ page, /** @type {number} */ block) {
 }
 
 function showTip(/** @type {Page} */ page) {
-    const map = mapOf(page);
-    const plot = plotOf(page);
-    map.tip.hidden = map.block < 0 || !map.laid;
-    if (map.tip.hidden) return;
-    map.tip.replaceChildren(...tipRows(page, map.block));
+    const { map, plot } = page;
+    page.ui.mapTip.hidden = map.block < 0 || !map.laid;
+    if (page.ui.mapTip.hidden) return;
+    page.ui.mapTip.replaceChildren(...tipRows(page, map.block));
     const { x, end, y } = page.view.c.map_place(map.block, 0);
     const at = map.pointer ?? { x: (x + end) / 2 / plot.ratio, y: y / plot.ratio - scrolled(page) / plot.ratio };
-    const { offsetWidth, offsetHeight } = map.tip;
-    const { clientWidth, clientHeight } = map.box;
-    const head = map.scroll.offsetTop;
-    const left = Math.min(Math.max(8, at.x + gutterOf(page).left + 16), clientWidth - offsetWidth - 8);
+    const { offsetWidth, offsetHeight } = page.ui.mapTip;
+    const { clientWidth, clientHeight } = page.ui.map;
+    const head = page.ui.mapScroll.offsetTop;
+    const left = Math.min(Math.max(8, at.x + page.gutter.left + 16), clientWidth - offsetWidth - 8);
     const below = at.y + head + 24;
     const topmost = below + offsetHeight <= clientHeight ? below : at.y + head - offsetHeight - 12;
-    map.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(topmost)}px)`;
+    page.ui.mapTip.style.transform = `translate(${Math.round(left)}px, ${Math.round(topmost)}px)`;
 }
 
 /** Draws the visible part of the map, or (`marksOnly`) only the marks that follow the pointer.
  * @param {boolean} [marksOnly] */
 export function drawMap(/** @type {Page} */ page, marksOnly) {
-    const { state, view } = page;
-    const map = mapOf(page);
+    const { map, state, view } = page;
     const refusal = state.mapOpen ? view.sentence("map_refusal") : "";
     if (map.laidFor !== view.facts) renewMap(page);
-    map.box.hidden = !state.mapOpen;
+    page.ui.map.hidden = !state.mapOpen;
     page.press("map-open", state.mapOpen);
     if (!state.mapOpen) return;
     for (const order of MAP_ORDERS) page.press(`map-${order}`, order === state.mapOrder);
-    map.scroll.hidden = refusal !== "";
+    page.ui.mapScroll.hidden = refusal !== "";
     if (refusal) {
         map.laid = null;
         map.asked = "";
-        map.tip.hidden = true;
-        map.note.hidden = false;
-        setText(map.about, "");
-        setText(map.note, `There is no map: ${refusal}.`);
+        page.ui.mapTip.hidden = true;
+        page.ui.mapNote.hidden = false;
+        setText(page.ui.mapAbout, "");
+        setText(page.ui.mapNote, `There is no map: ${refusal}.`);
         return;
     }
     const begin = performance.now();
@@ -337,11 +317,10 @@ export function drawMap(/** @type {Page} */ page, marksOnly) {
 /** Draws the visible part of the map at `scale` pixels per CSS pixel, with its heading; null: the map is not open.
  * @param {Page} page @param {number} scale */
 export function mapForPicture(page, scale) {
-    const map = mapOf(page);
-    const plot = plotOf(page);
+    const { map, plot } = page;
     if (!page.state.mapOpen || !map.laid) return null;
     const { timeline, ratio } = plot;
-    const { picture, marks, scroll, about, note } = map;
+    const { picture, marks } = map;
     const made = { picture: document.createElement("canvas"), marks: document.createElement("canvas") };
     const fine = document.createElement("canvas");
     fine.width = Math.round(plot.width * scale);
@@ -357,14 +336,14 @@ export function mapForPicture(page, scale) {
     drawMap(page);
     return {
         ...made,
-        height: scroll.clientHeight,
-        lines: [`Map: ${about.textContent}`, note.textContent ?? ""].filter(Boolean),
+        height: page.ui.mapScroll.clientHeight,
+        lines: [`Map: ${page.ui.mapAbout.textContent}`, page.ui.mapNote.textContent ?? ""].filter(Boolean),
     };
 }
 
 /** Forgets the map, as the module did when another device was chosen. @param {Page} page */
 function renewMap(page) {
-    const map = mapOf(page);
+    const { map } = page;
     map.laidFor = page.view.facts;
     map.asked = "";
     map.block = -1;

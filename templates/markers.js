@@ -1,6 +1,6 @@
 // Marks for moments that people look for: the peak, out of memory, earlier snapshots. Draws their lines, and labels
 // that never touch.
-import { context2d, gutterOf, middleOfEvent, plotOf, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
+import { context2d, middleOfEvent, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
 import { momentText, timedDevices } from "./state.js";
 import { askedText, formatBytes, formatExactBytes, makeButton } from "./text.js";
 
@@ -22,7 +22,7 @@ function snapshotMarkers(page, shown) {
 }
 
 /** The marks inside of the window, the most important first. @param {Pane} [pane] */
-export function visibleMarkers(/** @type {Page} */ page, pane = plotOf(page)) {
+export function visibleMarkers(/** @type {Page} */ page, pane = page.plot) {
     const shown = pane.view;
     const { peak_event: peak, peak_bytes: bytes } = shown.facts;
     const list = Array.from({ length: shown.facts.ooms }, (_, i) => oomMarker(page, i, shown));
@@ -70,7 +70,7 @@ const GHOSTS_MOST = 8;
 
 /** The boxes of the failed requests in the window: they stand on the live memory; in CSS pixels.
  * @param {Pane} [pane] */
-export function visibleGhosts(/** @type {Page} */ page, pane = plotOf(page)) {
+export function visibleGhosts(/** @type {Page} */ page, pane = page.plot) {
     const { c, facts } = pane.view;
     const ghosts = [];
     for (let i = Math.max(0, facts.ooms - GHOSTS_MOST); i < facts.ooms; i++) {
@@ -127,7 +127,7 @@ export function placeMarkers(page, pane) {
             taken.push({ from: place - half, to: place + half, x: mark.x });
             const more = { title: mark.title, tabIndex: -1 };
             const button = makeButton(`marker marker-${mark.kind}`, text, () => pane.go(mark.event), more);
-            button.style.left = `${gutterOf(page).left + place}px`;
+            button.style.left = `${page.gutter.left + place}px`;
             pane.markers.append(button);
             break;
         }

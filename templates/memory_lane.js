@@ -1,6 +1,7 @@
 // The lane between timeline and phases: memory that is reserved but not in use, the largest free block, the number of
 // segments, calls of the driver, and releases of memory with their reasons.
-import { gutterOf, pen, plotOf, strokeLine, themeColor, xOfEvent } from "./canvas.js";
+import { pen, strokeLine, themeColor, xOfEvent } from "./canvas.js";
+import { once } from "./questions.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { floats } from "./session.js";
 import { makeSplitter } from "./splitter.js";
@@ -38,10 +39,8 @@ const columnsOf = perPage(() => ({
     host: new Float64Array(0),
 }));
 
-/** When memory was given back; of the device with this index. */
-const releasesOf = perPage(
-    () => /** @type {{device: number, groups: record_release_group[]}} */ ({ device: -1, groups: [] }),
-);
+/** When memory was given back. */
+const askReleases = once(({ c }) => Array.from({ length: c.releases() >>> 0 }, (_, i) => c.release_group(i)));
 
 /** The height of the lane in CSS pixels, as the user has dragged it. @param {Page} page */
 const laneSize = (page) => page.state.laneSize || HEIGHT;
@@ -54,24 +53,14 @@ function deviceHeight(page) {
 }
 
 /** Does the timeline leave room for more than one row below it? @param {Page} page */
-export const hasLaneRoom = (page) => Boolean(page.beside) || plotOf(page).box.clientHeight >= STAGE_LEAST;
+export const hasLaneRoom = (page) => Boolean(page.beside) || page.ui.plot.clientHeight >= STAGE_LEAST;
 
 /** Height in CSS pixels. @param {Page} page */
 export function memoryLaneHeight(page) {
     const { state, view } = page;
-    return state.viewBy !== "segments" && plotOf(page).box.clientHeight >= STAGE_LEAST
+    return state.viewBy !== "segments" && page.ui.plot.clientHeight >= STAGE_LEAST
         ? deviceHeight(page) + (view.facts.host_most && HOST_HEIGHT)
         : 0;
-}
-
-function allReleases(/** @type {Page} */ page) {
-    const { state, view } = page;
-    const releases = releasesOf(page);
-    if (releases.device !== state.device) {
-        releases.device = state.device;
-        releases.groups = Array.from({ length: view.c.releases() >>> 0 }, (_, i) => view.c.release_group(i));
-    }
-    return releases.groups;
 }
 
 /** The event after a group of releases, when the memory is back. @param {record_release_group} group */
@@ -95,7 +84,7 @@ function replayLater(page) {
 /** Draws a line along the columns, or fills the area below it. @param {Page} page @param {Context} context
  * @param {Float64Array} values @param {(value: number) => number} y @param {boolean} fill @param {number} base */
 function trace(page, context, values, y, fill, base) {
-    const plot = plotOf(page);
+    const { plot } = page;
     context.beginPath();
     if (fill) context.moveTo(0, base);
     for (let x = 0; x < values.length; x++) {
@@ -117,7 +106,7 @@ export function drawMemoryLane(page, context, top) {
     pen(context, { textAlign: "right", textBaseline: "middle" });
     if (device) drawDevice(page, context, top);
     if (page.view.facts.host_most) drawHost(page, context, top + device);
-    context.lineWidth = 1 / plotOf(page).ratio;
+    context.lineWidth = 1 / page.plot.ratio;
 }
 
 function drawHost(/** @type {Page} */ page, /** @type {Context} */ context, /** @type {number} */ top) {
@@ -129,12 +118,12 @@ function drawHost(/** @type {Page} */ page, /** @type {Context} */ context, /** 
     context.strokeStyle = context.fillStyle = themeColor("--dim");
     trace(page, context, columnsOf(page).host, y, false, base);
     context.fillText("host", -8, top + 12);
-    context.fillText(formatBytes(most), -8, top + 25, gutterOf(page).left - 10);
+    context.fillText(formatBytes(most), -8, top + 25, page.gutter.left - 10);
 }
 
 function drawDevice(/** @type {Page} */ page, /** @type {Context} */ context, /** @type {number} */ top) {
     const columns = columnsOf(page);
-    const plot = plotOf(page);
+    const { plot } = page;
     const base = top + laneSize(page);
     const room = laneSize(page) - 10;
     const most = columns.unused.reduce((a, b) => Math.max(a, b), 1);
@@ -160,15 +149,15 @@ function drawDevice(/** @type {Page} */ page, /** @type {Context} */ context, /*
     drawReleases(page, context, top, base);
     context.fillStyle = themeColor("--dim");
     context.fillText("unused", -8, top + 12);
-    if (laneSize(page) >= 34) context.fillText(formatBytes(most), -8, top + 27, gutterOf(page).left - 10);
+    if (laneSize(page) >= 34) context.fillText(formatBytes(most), -8, top + 27, page.gutter.left - 10);
 }
 
 /** @param {Page} page @param {Context} context @param {number} top @param {number} base */
 function drawReleases(page, context, top, base) {
     let last = -9;
-    for (const group of allReleases(page)) {
+    for (const group of askReleases(page.view)) {
         const x = xOfEvent(page, endOf(group));
-        if (x < 0 || x > plotOf(page).width || (x - last < 3 && group.cause !== RETRY)) continue;
+        if (x < 0 || x > page.plot.width || (x - last < 3 && group.cause !== RETRY)) continue;
         last = x;
         context.fillStyle = context.strokeStyle = themeColor(group.cause === RETRY ? "--bad" : "--dim");
         context.setLineDash([3, 3]);
@@ -182,30 +171,28 @@ function drawReleases(page, context, top, base) {
     }
 }
 
-const splitOf = perPage((page) => page.element("split-lanes", HTMLDivElement));
-
 /** Places the splitter beside the border, on the axis: on the border it would catch taps that are meant for the lowest
  * bands. */
 export function placeLaneSplitter(/** @type {Page} */ page) {
-    const split = splitOf(page);
+    const split = page.ui.splitLanes;
     split.hidden = memoryLaneHeight(page) === 0 || deviceHeight(page) === 0;
-    split.style.top = `${gutterOf(page).top + plotOf(page).height - 2}px`;
+    split.style.top = `${page.gutter.top + page.plot.height - 2}px`;
 }
 
 export function startLaneSplitter(/** @type {Page} */ page) {
-    makeSplitter(splitOf(page), {
+    makeSplitter(page.ui.splitLanes, {
         read: () => laneSize(page),
         write: (pixels) =>
             change(page, { laneSize: pixels === null || Math.round(pixels) === HEIGHT ? 0 : Math.round(pixels) }),
         least: HEIGHT_LEAST,
-        most: () => plotOf(page).height + laneSize(page) - PLOT_LEAST,
+        most: () => page.plot.height + laneSize(page) - PLOT_LEAST,
         sign: -1,
     });
 }
 
 /** Is a point of the timeline in the lane? @param {Page} page @param {{x: number, y: number}} point */
 export function inMemoryLane(page, { x, y }) {
-    const plot = plotOf(page);
+    const { plot } = page;
     return x >= 0 && x < plot.width && y >= plot.height && y < plot.height + memoryLaneHeight(page);
 }
 
@@ -213,7 +200,7 @@ export function inMemoryLane(page, { x, y }) {
 export function memoryLaneTip(page, { x }) {
     const { view } = page;
     const columns = columnsOf(page);
-    const column = Math.min(columns.unused.length - 1, Math.max(0, Math.floor(x * plotOf(page).ratio)));
+    const column = Math.min(columns.unused.length - 1, Math.max(0, Math.floor(x * page.plot.ratio)));
     const event = view.c.event_of_x(column);
     const host = columns.host[column]
         ? [make("p", "", `${formatBytes(columns.host[column])} of the host's memory`)]
@@ -223,7 +210,7 @@ export function memoryLaneTip(page, { x }) {
     const head = make("p", "tip-head", formatBytes(columns.unused[column]), share);
     const largest = columns.largest[column] >= 0 ? `largest free block ${formatBytes(columns.largest[column])}` : "";
     const calls = columns.calls[column] ? `${formatPlural(columns.calls[column], "call")} of the driver` : "";
-    const near = allReleases(page).filter((group) => Math.abs(xOfEvent(page, endOf(group)) - x) < 6);
+    const near = askReleases(view).filter((group) => Math.abs(xOfEvent(page, endOf(group)) - x) < 6);
     const marks = near.slice(0, 3).map(({ cause, bytes, count, out_of_memory, stack }) => {
         const what = `${CAUSES[cause] ?? CAUSES[3]}: ${formatBytes(bytes)} in ${formatPlural(count, "call")}`;
         const by = stack ? `, ${view.stackSite(stack)}` : "";

@@ -45,13 +45,13 @@ function startFold(part, open) {
 }
 
 export function startMenus(/** @type {Page} */ page) {
-    const menus = Array.from(page.element("app", HTMLDivElement).querySelectorAll("details.menu"));
+    const menus = Array.from(page.ui.app.querySelectorAll("details.menu"));
     const closeOthers = (/** @type {Node} */ of) => {
         for (const menu of menus) if (menu instanceof HTMLDetailsElement && !menu.contains(of)) menu.open = false;
     };
     for (const menu of menus) if (menu instanceof HTMLDetailsElement) startMenu(menu);
-    startFold(page.element("tools", HTMLDivElement), page.element("tools-open", HTMLButtonElement));
-    startFold(page.element("legend", HTMLUListElement), page.element("legend-open", HTMLButtonElement));
+    startFold(page.ui.tools, page.ui.toolsOpen);
+    startFold(page.ui.legend, page.ui.legendOpen);
     for (const type of ["pointerdown", "focusin"])
         document.addEventListener(type, ({ target }) => target instanceof Node && closeOthers(target));
 }

@@ -1,14 +1,10 @@
 // The whole run in small, with the window as a brush over it.
-import { context2d, gutterOf, sizeCanvas, themeColor } from "./canvas.js";
-import { searchOf } from "./search.js";
+import { context2d, sizeCanvas, themeColor } from "./canvas.js";
 import { makeSplitter } from "./splitter.js";
 import { axisNumber, axisOfEvent, invalidate, MINIMAP, perPage, wholeRange } from "./state.js";
 import { fitWindow, setWindow } from "./window.js";
 
-const minimapOf = perPage((page) => ({
-    box: page.element("minimap", HTMLDivElement),
-    canvas: page.element("minimap-canvas", HTMLCanvasElement),
-    brush: page.element("brush", HTMLDivElement),
+const minimapOf = perPage(() => ({
     width: 1,
     height: 1,
     /** The current drag. @type {{mode: "move" | "from" | "to" | "new", grip: number} | null} */
@@ -21,7 +17,7 @@ const GRIP = 7;
 /** @param {Page} page @param {Context} context @param {number} top bytes at the upper edge @param {string} color
  * @param {boolean} ofKept */
 function fillCurve(page, context, top, color, ofKept) {
-    const { width, height } = minimapOf(page).canvas;
+    const { width, height } = page.ui.minimapCanvas;
     const whole = wholeRange(page);
     const curve = page.view.curveBeyond(axisNumber(page), whole.from, whole.to, width, ofKept);
     context.fillStyle = themeColor(color);
@@ -38,25 +34,24 @@ function fillCurve(page, context, top, color, ofKept) {
 
 /** Marks where allocations that the search finds were made. @param {Context} context @param {number} ratio */
 function drawHits(/** @type {Page} */ page, context, ratio) {
-    if (!searchOf(page).ready) return;
+    if (!page.search.ready) return;
     const whole = wholeRange(page);
     context.fillStyle = themeColor("--hit");
-    page.view.hits(axisNumber(page), whole.from, whole.to, minimapOf(page).canvas.width).forEach((hits, x) => {
+    page.view.hits(axisNumber(page), whole.from, whole.to, page.ui.minimapCanvas.width).forEach((hits, x) => {
         if (hits > 0) context.fillRect(x, 0, Math.max(1, ratio), 6 * ratio);
     });
 }
 
 export function drawMinimap(/** @type {Page} */ page) {
-    const { kept, view } = page;
+    const { gutter, kept, view } = page;
     const minimap = minimapOf(page);
-    const GUTTER = gutterOf(page);
     const ratio = devicePixelRatio || 1;
-    minimap.width = Math.max(40, minimap.box.clientWidth - GUTTER.left - GUTTER.right);
-    minimap.height = Math.max(10, minimap.box.clientHeight);
-    sizeCanvas(minimap.canvas, minimap.width, minimap.height, ratio);
-    minimap.canvas.style.left = `${GUTTER.left}px`;
-    const context = context2d(minimap.canvas);
-    const { width, height } = minimap.canvas;
+    minimap.width = Math.max(40, page.ui.minimap.clientWidth - gutter.left - gutter.right);
+    minimap.height = Math.max(10, page.ui.minimap.clientHeight);
+    sizeCanvas(page.ui.minimapCanvas, minimap.width, minimap.height, ratio);
+    page.ui.minimapCanvas.style.left = `${gutter.left}px`;
+    const context = context2d(page.ui.minimapCanvas);
+    const { width, height } = page.ui.minimapCanvas;
     const whole = wholeRange(page);
     const top = kept.top || Math.max(1, view.facts.peak_bytes) * 1.08;
     context.clearRect(0, 0, width, height);
@@ -86,17 +81,16 @@ function minimapAxis(page, x) {
 
 export function placeBrush(/** @type {Page} */ page) {
     const { state } = page;
-    const minimap = minimapOf(page);
     const from = minimapX(page, state.from);
     const to = minimapX(page, state.to);
-    minimap.brush.style.left = `${gutterOf(page).left + from}px`;
-    minimap.brush.style.width = `${Math.max(2, to - from)}px`;
+    page.ui.brush.style.left = `${page.gutter.left + from}px`;
+    page.ui.brush.style.width = `${Math.max(2, to - from)}px`;
     const whole = wholeRange(page);
-    minimap.brush.classList.toggle("brush-whole", state.from <= whole.from && state.to >= whole.to);
+    page.ui.brush.classList.toggle("brush-whole", state.from <= whole.from && state.to >= whole.to);
 }
 
 const minimapPointerX = (/** @type {Page} */ page, /** @type {PointerEvent} */ event) =>
-    event.clientX - minimapOf(page).box.getBoundingClientRect().left - gutterOf(page).left;
+    event.clientX - page.ui.minimap.getBoundingClientRect().left - page.gutter.left;
 
 /** @param {Page} page @param {number} x @returns {"move" | "from" | "to" | "new"} */
 function minimapMode(page, x) {
@@ -119,7 +113,7 @@ function minimapDown(/** @type {Page} */ page, /** @type {PointerEvent} */ event
     const mode = minimapMode(page, x);
     const at = minimapAxis(page, x);
     minimap.drag = { mode, grip: { move: at - state.from, from: state.to, to: state.from, new: at }[mode] };
-    minimap.box.setPointerCapture(event.pointerId);
+    page.ui.minimap.setPointerCapture(event.pointerId);
 }
 
 function minimapMove(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
@@ -127,7 +121,7 @@ function minimapMove(/** @type {Page} */ page, /** @type {PointerEvent} */ event
     const x = minimapPointerX(page, event);
     if (!minimap.drag) {
         const mode = minimapMode(page, x);
-        minimap.box.style.cursor = mode === "move" ? "grab" : mode === "new" ? "crosshair" : "ew-resize";
+        page.ui.minimap.style.cursor = mode === "move" ? "grab" : mode === "new" ? "crosshair" : "ew-resize";
         return;
     }
     const at = minimapAxis(page, x);
@@ -138,18 +132,19 @@ function minimapMove(/** @type {Page} */ page, /** @type {PointerEvent} */ event
 
 export function startMinimap(/** @type {Page} */ page) {
     const minimap = minimapOf(page);
-    makeSplitter(page.element("split-overview", HTMLDivElement), {
-        read: () => minimap.box.offsetHeight,
+    makeSplitter(page.ui.splitOverview, {
+        read: () => page.ui.minimap.offsetHeight,
         write: (pixels) => {
-            minimap.box.style.height = pixels === null ? "" : `${pixels}px`;
+            page.ui.minimap.style.height = pixels === null ? "" : `${pixels}px`;
             invalidate(page, MINIMAP);
         },
         least: 24,
         most: () => innerHeight / 3,
         sign: -1,
     });
-    minimap.box.addEventListener("pointerdown", (event) => minimapDown(page, event));
-    minimap.box.addEventListener("pointermove", (event) => minimapMove(page, event));
-    for (const end of ["pointerup", "pointercancel"]) minimap.box.addEventListener(end, () => (minimap.drag = null));
-    minimap.box.addEventListener("dblclick", () => fitWindow(page));
+    page.ui.minimap.addEventListener("pointerdown", (event) => minimapDown(page, event));
+    page.ui.minimap.addEventListener("pointermove", (event) => minimapMove(page, event));
+    for (const end of ["pointerup", "pointercancel"])
+        page.ui.minimap.addEventListener(end, () => (minimap.drag = null));
+    page.ui.minimap.addEventListener("dblclick", () => fitWindow(page));
 }

@@ -1,5 +1,5 @@
 // A comparison of two ranges in the timeline: A is drawn, and B is outlined over it, beginning where A begins.
-import { plotOf, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
+import { strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { comparedRanges, LETTERS } from "./ends.js";
 import { axisNumber, axisOfEvent } from "./state.js";
 import { setWindow } from "./window.js";
@@ -14,7 +14,7 @@ const FLAG_MOST = 140;
 function drawFlag(page, context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
-    const left = Math.min(Math.max(x - 9, -9), plotOf(page).width + 12 - width);
+    const left = Math.min(Math.max(x - 9, -9), page.plot.width + 12 - width);
     const beside = taken.filter((other) => left < other.right && left + width > other.left);
     while (beside.some(({ bottom, top }) => y < bottom && y + 17 > top)) y -= 19;
     context.fillStyle = themeColor(`--mark-${letter.toLowerCase()}`);
@@ -27,7 +27,7 @@ function drawFlag(page, context, letter, text, x, y, taken = []) {
 
 /** Draws the marks with their notes. @param {Page} page @param {Context} context @param {boolean} lines
  * @param {Pane} [pane] */
-export function drawMarks(page, context, lines, pane = plotOf(page)) {
+export function drawMarks(page, context, lines, pane = page.plot) {
     /** @type {import("./canvas.js").Room[]} */
     const flags = [];
     page.state.marks.forEach(({ event, note }, i) => {
@@ -52,8 +52,7 @@ export function outlineRequest(page) {
 /** Draws B's totals in A's place, and names the highest moment of both. @param {Page} page @param {Context} context
  * @param {boolean} line the outline itself is not drawn yet */
 export function drawOutline(page, context, line) {
-    const { kept, view } = page;
-    const plot = plotOf(page);
+    const { kept, plot, view } = page;
     const ranges = comparedRanges(page);
     if (!ranges) return;
     const { a, b } = ranges;
@@ -83,8 +82,7 @@ export function drawOutline(page, context, line) {
  * @param {number} shift along the axis
  */
 function traceOutline(page, context, from, to, shift) {
-    const { kept, state, view } = page;
-    const plot = plotOf(page);
+    const { kept, plot, state, view } = page;
     const curve = view.curve(axisNumber(page), state.from + shift, state.to + shift, plot.timeline.width, kept.active);
     context.save();
     context.beginPath();

@@ -1,19 +1,8 @@
 // Marks that follow the pointer, on a canvas of their own: outlines, crosshair, tip, selected range.
 import { areaEdges, areaTotals, showsAreas } from "./areas.js";
-import {
-    gutterOf,
-    pen,
-    plotOf,
-    startCanvas,
-    strokeLine,
-    themeColor,
-    xOfAxis,
-    xOfEvent,
-    xOfMoment,
-    yOfBytes,
-} from "./canvas.js";
+import { pen, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { lifetimeText, phaseText, poolText, streamText } from "./describe.js";
-import { laneOf, phaseLines } from "./lane.js";
+import { phaseLines } from "./lane.js";
 import { keeperNow, mapAllocation } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
@@ -27,7 +16,7 @@ import { make, makeSwatch } from "./text.js";
 /** Finds the allocation or segment under a CSS pixel of the timeline.
  * @param {Page} page @param {number} x @param {number} y */
 export function pickAt(page, x, y) {
-    const plot = plotOf(page);
+    const { plot } = page;
     endApart(page);
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
     const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
@@ -42,7 +31,7 @@ export function pickAt(page, x, y) {
 
 /** Outlines an allocation's band. @param {Page} page @param {Context} context @param {number} allocation
  * @param {string} color @param {Pane} [pane] */
-export function outlineAllocation(page, context, allocation, color, pane = plotOf(page)) {
+export function outlineAllocation(page, context, allocation, color, pane = page.plot) {
     const { first: column, count, edges } = pane.view.outline(allocation);
     if (count === 0) return;
     const { ratio } = pane;
@@ -74,7 +63,7 @@ export function outlineAllocation(page, context, allocation, color, pane = plotO
  * @param {Context} context @param {number} from @param {number} to @param {number} y */
 function hideLabels(page, context, from, to, y) {
     context.fillStyle = themeColor("--surface");
-    for (const label of plotOf(page).labels)
+    for (const label of page.plot.labels)
         if (label.to > from && label.from < to) context.fillRect(label.from - 1, y, label.to - label.from + 2, 19);
 }
 
@@ -85,9 +74,9 @@ function hideLabels(page, context, from, to, y) {
  * @param {number} y its top
  */
 function drawPlate(page, context, text, x, y) {
-    const plot = plotOf(page);
+    const { plot } = page;
     const half = context.measureText(text).width / 2 + 7;
-    const middle = Math.min(Math.max(x, half), plot.width + gutterOf(page).right - half);
+    const middle = Math.min(Math.max(x, half), plot.width + page.gutter.right - half);
     if (y > plot.height) hideLabels(page, context, middle - half, middle + half, y);
     context.fillStyle = themeColor("--text");
     context.beginPath();
@@ -108,7 +97,7 @@ function drawRange(/** @type {Page} */ page, /** @type {Context} */ context, /**
     context.strokeStyle = themeColor("--accent");
     strokeLine(page, context, from, 0, from, pane.height);
     strokeLine(page, context, to, 0, to, pane.height);
-    const hint = pane === plotOf(page) ? "f zooms" : "";
+    const hint = pane === page.plot ? "f zooms" : "";
     drawPlate(page, context, dotted(rangeText(page, state.range, pane.view), hint), (from + to) / 2, 6);
 }
 
@@ -176,7 +165,7 @@ function drawCeiling(page, context, pane) {
  * @param {Page} page @param {Context} context @param {Pane} pane */
 function drawPlanned(page, context, pane) {
     const { planned } = page.state;
-    if (!planned || pane !== plotOf(page)) return;
+    if (!planned || pane !== page.plot) return;
     const y = yOfBytes(page, planned.bytes, pane);
     const [ghost] = visibleGhosts(page, pane).slice(-1);
     context.strokeStyle = context.fillStyle = themeColor("--good");
@@ -204,7 +193,7 @@ function haloText(page, context, text, x, y) {
     });
     context.strokeText(text, x, y);
     context.fillText(text, x, y);
-    context.lineWidth = 1 / plotOf(page).ratio;
+    context.lineWidth = 1 / page.plot.ratio;
 }
 
 /** While a leak is highlighted: draws the level at which each step begins, and how it rises.
@@ -242,7 +231,7 @@ function drawCarried(page, context, pane) {
         context.fill();
         context.stroke();
     }
-    context.lineWidth = 1 / plotOf(page).ratio;
+    context.lineWidth = 1 / page.plot.ratio;
 }
 
 /** Draws the line of the moment at which the list is held. @param {Context} context @param {Pane} pane */
@@ -256,13 +245,12 @@ function drawHeldMoment(/** @type {Page} */ page, context, pane) {
 
 /** @param {Page} page @param {Context} context @param {number} x @param {number} event */
 function drawCrosshair(page, context, x, event) {
-    const { kept, view } = page;
-    const plot = plotOf(page);
+    const { kept, plot, view } = page;
     context.strokeStyle = themeColor("--cross");
     strokeLine(page, context, x, 0, x, plot.height);
     const live = `${kept.active ? "all live" : "live"} ${formatBytes(view.c.live_at(event))}`;
     const reserved = view.facts.reserved_peak > 0 ? `reserved ${formatBytes(view.c.reserved_at(event))}` : "";
-    drawPlate(page, context, dotted(momentText(page, event), live, reserved), x, plot.height + laneOf(page).height + 6);
+    drawPlate(page, context, dotted(momentText(page, event), live, reserved), x, plot.height + page.lane.height + 6);
 }
 
 /** Draws a dot on the upper edge of each area.
@@ -271,7 +259,7 @@ function drawEdges(page, context, x, event) {
     pen(context, { strokeStyle: themeColor("--surface"), lineWidth: 1.5 });
     for (const { bytes, color } of areaEdges(page, event)) {
         const y = yOfBytes(page, bytes);
-        if (y < 0 || y > plotOf(page).height) continue;
+        if (y < 0 || y > page.plot.height) continue;
         context.fillStyle = color;
         context.beginPath();
         context.arc(x, y, 4, 0, 2 * Math.PI);
@@ -290,7 +278,7 @@ export function drawHeld(page, context, pane) {
     drawPlanned(page, context, pane);
     drawCarried(page, context, pane);
     drawHeldMoment(page, context, pane);
-    if (pane === plotOf(page)) drawOutline(page, context, true);
+    if (pane === page.plot) drawOutline(page, context, true);
     drawMarks(page, context, true, pane);
     context.lineWidth = 1 / pane.ratio;
 }
@@ -298,10 +286,10 @@ export function drawHeld(page, context, pane) {
 /** Draws a picture's marks over a stack that already has its range, marks and outlines. @param {Page} page
  * @param {Context} context @param {Pane} pane @param {boolean} inside whether anything is written in the plot */
 export function drawOverPicture(page, context, pane, inside) {
-    const GUTTER = gutterOf(page);
+    const { gutter } = page;
     if (!inside) {
         context.beginPath();
-        context.rect(pane.width, -GUTTER.top, GUTTER.right, pane.height + GUTTER.top);
+        context.rect(pane.width, -gutter.top, gutter.right, pane.height + gutter.top);
         context.clip();
     }
     drawGhosts(page, context, pane, true);
@@ -309,14 +297,13 @@ export function drawOverPicture(page, context, pane, inside) {
     drawCeiling(page, context, pane);
     drawPlanned(page, context, pane);
     drawCarried(page, context, pane);
-    if (pane === plotOf(page)) drawOutline(page, context, false);
+    if (pane === page.plot) drawOutline(page, context, false);
     drawMarks(page, context, false, pane);
 }
 
 export function drawOverlay(/** @type {Page} */ page) {
-    const { state, view } = page;
-    const plot = plotOf(page);
-    const context = startCanvas(page, plot.overlay);
+    const { plot, state, view } = page;
+    const context = startCanvas(page, page.ui.overlay);
     drawHeld(page, context, plot);
     const segments = state.viewBy === "segments";
     if (state.selected !== null && state.viewBy === "age")
@@ -347,7 +334,7 @@ const listOf = perPage(() => ({ timer: 0 }));
 /** Makes the list follow the pointer, also if the view moves below it. With tens of thousands of live allocations its
  * sums wait, so that they do not slow down the pointer. */
 function tellList(/** @type {Page} */ page) {
-    const plot = plotOf(page);
+    const { plot } = page;
     const list = listOf(page);
     const event = plot.hover?.event ?? NaN;
     if (Object.is(event, plot.told)) return;
@@ -433,8 +420,8 @@ function bandTip(page, index) {
 /** The tip about what lies under the pointer; null: nothing does. @param {Page} page */
 function tipNow(page) {
     const { lanePointer, pointer } = page.state;
-    const { hover } = plotOf(page);
-    const phase = laneOf(page).hover;
+    const { hover } = page.plot;
+    const phase = page.lane.hover;
     if (lanePointer && phase) return phaseTip(page, phase);
     if (lanePointer && inMemoryLane(page, lanePointer)) return memoryLaneTip(page, lanePointer);
     if (!pointer || !hover) return null;
@@ -444,11 +431,11 @@ function tipNow(page) {
 }
 
 function showTip(/** @type {Page} */ page) {
-    const plot = plotOf(page);
+    const { plot } = page;
     const parts = plot.left ? null : tipNow(page);
-    plot.tip.hidden = parts === null;
+    page.ui.tip.hidden = parts === null;
     if (!parts) return;
-    plot.tip.replaceChildren(...parts);
+    page.ui.tip.replaceChildren(...parts);
     const { lanePointer, pointer } = page.state;
     placeTip(page, /** @type {{x: number, y: number}} */ (lanePointer ?? pointer));
 }
@@ -456,13 +443,12 @@ function showTip(/** @type {Page} */ page) {
 /** Places the tip beside the pointer, on the side that has room.
  * @param {Page} page @param {{x: number, y: number}} pointer */
 function placeTip(page, pointer) {
-    const plot = plotOf(page);
-    const GUTTER = gutterOf(page);
-    const { offsetWidth, offsetHeight } = plot.tip;
-    const x = pointer.x + GUTTER.left;
-    const y = pointer.y + GUTTER.top;
-    const right = x + 16 + offsetWidth <= plot.box.clientWidth;
+    const { gutter } = page;
+    const { offsetWidth, offsetHeight } = page.ui.tip;
+    const x = pointer.x + gutter.left;
+    const y = pointer.y + gutter.top;
+    const right = x + 16 + offsetWidth <= page.ui.plot.clientWidth;
     const left = right ? x + 16 : Math.max(0, x - 16 - offsetWidth);
-    const top = Math.min(Math.max(0, y - offsetHeight - 12), plot.box.clientHeight - offsetHeight);
-    plot.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    const top = Math.min(Math.max(0, y - offsetHeight - 12), page.ui.plot.clientHeight - offsetHeight);
+    page.ui.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
 }

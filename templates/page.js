@@ -1,22 +1,21 @@
 // Starts all parts of a page, and draws those that are out of date.
 import { COLORING_TITLES } from "page_api";
 import { fitOpening, setDevice, showAll } from "./address.js";
-import { plotOf } from "./canvas.js";
+import { newGutter, newPlot } from "./canvas.js";
 import { askDetail, drawDetail, startDetails } from "./details.js";
 import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
-import { ALL, drawDrawn, drawHeader, openTrust, uiOf } from "./header.js";
+import { ALL, drawDrawn, drawHeader, openTrust } from "./header.js";
 import { goToOom, showKeys } from "./keys.js";
 import { inTurns } from "./turns.js";
-import { laneHeight, laneOf, startLane } from "./lane.js";
+import { emptyLane, laneHeight, startLane } from "./lane.js";
 import { drawLegend } from "./legend.js";
-import { drawMap, mapOf } from "./map_view.js";
+import { drawMap, newMap } from "./map_view.js";
 import { startMap } from "./map_hand.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
 import { startMenus } from "./menus.js";
-import { startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
 import { startExports } from "./exports.js";
 import { placeOfText } from "./go_to.js";
@@ -25,7 +24,7 @@ import { startPicture } from "./picture.js";
 import { drawTimelineAxes, isPlotMoved, layoutPlot, layStack, lightFocus, showStack } from "./plot.js";
 import { startPlot } from "./pointer.js";
 import { drawGroups, drawProof, startGroups, startProof } from "./proof.js";
-import { goToMatch, setOnly, setSearch } from "./search.js";
+import { goToMatch, newSearch, setOnly, setSearch } from "./search.js";
 import { askParts } from "./questions.js";
 import { drawSide, isSidePlaced, placeSide, startSide } from "./side.js";
 import { startSheet } from "./sheet.js";
@@ -45,6 +44,8 @@ import {
     MAP,
     MINIMAP,
     momentText,
+    newKept,
+    newState,
     OVERLAY,
     setPaper,
     setViewBy,
@@ -55,7 +56,58 @@ import {
     VIEWINGS,
 } from "./state.js";
 import { fitBytes, fitSelection, fitWindow, goToEvent, setAxis } from "./window.js";
-import { after, deviceName, dotted, formatBytes, formatEvent, formatPlural, make, setAll, setText } from "./text.js";
+import {
+    after,
+    deviceName,
+    dotted,
+    element,
+    elementsOf,
+    formatBytes,
+    formatEvent,
+    formatPlural,
+    make,
+    setAll,
+    setText,
+} from "./text.js";
+
+/** What a page has before its parts. @param {View} view @param {string} suffix of the ids of its elements
+ * @param {import("./state.js").Beside | null} beside */
+export function newPage(view, suffix, beside) {
+    return {
+        session: view.session,
+        view,
+        beside,
+        suffix,
+        /** Views of the side that come before the usual ones. @type {import("./side.js").Registered[]} */
+        first: [],
+        /** While steps and findings are being found: what is known of them.
+         * @type {{findings: number, parts: boolean, layers: boolean} | null} */
+        opening: null,
+        /** Facts that the writer of the page added. @type {Record<string, unknown>} */
+        meta: view.session.meta(),
+        state: newState(),
+        /** The result of the module's filter. */
+        kept: newKept(),
+        /** Is the page being printed? Paper is light. */
+        printing: false,
+        ui: elementsOf(suffix),
+        /** An element whose id is put together. @template {HTMLElement} T @param {string} id @param {new () => T} type
+         * @returns {T} */
+        element: (id, type) => element(id + suffix, type),
+        /** @param {string} id @param {boolean} pressed */
+        press: (id, pressed) => element(id + suffix, HTMLButtonElement).setAttribute("aria-pressed", String(pressed)),
+        /** @param {string} id @param {(event: MouseEvent) => void} act */
+        onClick: (id, act) => element(id + suffix, HTMLButtonElement).addEventListener("click", act),
+    };
+}
+
+/** Makes a shown recording. Every function that shows a part of it takes this as its first argument. A document may
+ * have several. @param {Parameters<typeof newPage>} parts */
+export function createPage(...parts) {
+    const page = /** @type {Page} */ (newPage(...parts));
+    Object.assign(page, { gutter: newGutter(), lane: emptyLane(), search: newSearch() });
+    return Object.assign(page, { map: newMap(page), plot: newPlot(page) });
+}
 
 /* ---- the one draw ---- */
 
@@ -63,14 +115,13 @@ import { after, deviceName, dotted, formatBytes, formatEvent, formatPlural, make
  * @param {Page} page @param {number} parts @returns {Generator<undefined, void>} */
 function* draw(page, parts) {
     const { state } = page;
-    const map = mapOf(page);
-    const first = plotOf(page).draws === 0;
+    const first = page.plot.draws === 0;
     if (first && !page.opening) {
         askParts(page.view);
         yield;
     }
     // A comparison of ranges adds rows to the lane.
-    if (parts & LIST && laneHeight(page) !== laneOf(page).height) parts |= TIMELINE;
+    if (parts & LIST && laneHeight(page) !== page.lane.height) parts |= TIMELINE;
     // The stack takes longest, so it is ready before anything else of the page changes, unless its room will change.
     let laid = (parts & STACK) !== 0 && isSidePlaced(page) && !isPlotMoved(page);
     if (laid) yield* layStack(page);
@@ -84,7 +135,7 @@ function* draw(page, parts) {
         drawDrawn(page, true);
     }
     if (first) yield;
-    map.box.hidden = map.split.hidden = !state.mapOpen;
+    page.ui.map.hidden = page.ui.splitMap.hidden = !state.mapOpen;
     placeRows(page);
     const moved = (parts & LIST) !== 0 && placeSide(page);
     if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot(page)) {
@@ -135,7 +186,7 @@ function describeTimeline(page) {
     const first = Math.max(-1, Math.floor(eventOfAxis(page, state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(page, state.to)));
     const peak = view.c.peak_in(first, end);
-    plotOf(page).timeline.setAttribute(
+    page.plot.timeline.setAttribute(
         "aria-label",
         `Stacked allocations from ${formatEvent(first)} to ${formatEvent(end - 1)}; highest ` +
             `${formatBytes(view.c.live_at(peak))} at ${momentText(page, peak)}.`,
@@ -156,7 +207,7 @@ function setPrinting(/** @type {Page} */ page, /** @type {boolean} */ begins) {
 /* ---- toolbar ---- */
 
 function startToolbar(/** @type {Page} */ page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     const goToPeak = () => goToEvent(page, page.view.facts.peak_event);
     ui.color.append(...COLORING_TITLES.map(([name, title]) => new Option(title, name)));
     ui.color.addEventListener("change", () => change(page, { colorBy: ui.color.value }));
@@ -170,11 +221,11 @@ function startToolbar(/** @type {Page} */ page) {
     page.onClick("finding", () => {
         change(page, { tab: "why" });
         flush(page);
-        page.element("panel-why", HTMLDivElement).querySelector("summary")?.focus();
-        page.element("panel-why", HTMLDivElement).scrollTop = 0;
+        page.ui.panelWhy.querySelector("summary")?.focus();
+        page.ui.panelWhy.scrollTop = 0;
     });
     page.onClick("trust", () => openTrust(page));
-    page.element("own-tab", HTMLButtonElement).hidden = parent === window || !/^(http|file)/.test(location.protocol);
+    page.ui.ownTab.hidden = parent === window || !/^(http|file)/.test(location.protocol);
     page.onClick("own-tab", () => window.open(location.href));
     page.onClick("help", () => showKeys(page));
     page.onClick("about", () => openTrust(page));
@@ -182,7 +233,7 @@ function startToolbar(/** @type {Page} */ page) {
     page.onClick("fit-peak", goToPeak);
     page.onClick("fit-selection", () => fitSelection(page));
     page.onClick("fit", () => fitWindow(page));
-    page.onClick("fit-bytes", () => fitBytes(page, plotOf(page).timeline.width));
+    page.onClick("fit-bytes", () => fitBytes(page, page.plot.timeline.width));
     page.onClick("axis-events", () => setAxis(page, "events"));
     page.onClick("axis-time", () => setAxis(page, "time"));
     for (const viewing of VIEWINGS) page.onClick(`view-${viewing}`, () => setViewBy(page, viewing));
@@ -191,7 +242,7 @@ function startToolbar(/** @type {Page} */ page) {
 }
 
 function startSearch(/** @type {Page} */ page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     let timer = 0;
     const placeOf = () => placeOfText(page, ui.search.value, ui.search.dataset.goTo === "1");
     const now = () => {
@@ -204,7 +255,7 @@ function startSearch(/** @type {Page} */ page) {
         const go = placeOf()?.go;
         if (!go) return;
         ui.search.value = "";
-        plotOf(page).box.focus();
+        page.ui.plot.focus();
         go();
     };
     ui.search.addEventListener("input", () => {
@@ -228,7 +279,7 @@ function startSearch(/** @type {Page} */ page) {
             else goToMatch(page, event.shiftKey ? -1 : 1);
         }
     });
-    page.element("search-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
+    page.ui.searchForm.addEventListener("submit", (event) => event.preventDefault());
     page.onClick("search-next", () => goToMatch(page, 1));
     page.onClick("search-previous", () => goToMatch(page, -1));
     page.onClick("search-only", () => setOnly(page, !page.state.only));
@@ -241,7 +292,7 @@ const deviceLabel = (name) => (/^\d+$/.test(name) ? `GPU ${name}` : name);
 
 function fillDevices(/** @type {Page} */ page) {
     const { session, view } = page;
-    const ui = uiOf(page);
+    const { ui } = page;
     for (const [i, { ordinal, name, events }] of session.devices.entries()) {
         const text = deviceName(ordinal);
         const label = dotted(deviceLabel(text), formatPlural(events, "event"));
@@ -263,7 +314,7 @@ const PEAKS_AT_ONCE = 200000;
 /** Adds each device's peak to the menu. @param {Page} page */
 function* namePeaks(page) {
     const { session } = page;
-    for (const option of Array.from(uiOf(page).device.options).slice(0, session.facts.devices)) {
+    for (const option of Array.from(page.ui.device.options).slice(0, session.facts.devices)) {
         const [index, label] = [Number(option.value), deviceLabel(option.text)];
         const peak = `peak ${formatBytes(session.devicePeak(index))}`;
         option.label = dotted(label, peak, formatPlural(session.devices[index].events, "event"));
@@ -284,11 +335,11 @@ export function openPage(page, changed, drawn) {
         },
         changed,
     );
-    const file = page.element("file", HTMLParagraphElement);
+    const file = page.ui.file;
     setText(file, String(meta.title || meta.file || ""));
     file.title = String(meta.file ?? "");
     fillDevices(page);
-    page.element("app", HTMLDivElement).hidden = false;
+    page.ui.app.hidden = false;
 }
 
 /** No ring stands around what the mouse holds, though a key such as Shift was pressed before. */
@@ -302,13 +353,12 @@ function followHand() {
 
 /** Starts mouse, keys and the parts beside the timeline, once the address is read. @param {Page} page */
 export function startPage(page) {
-    drawBeforeActing(page, page.element("side", HTMLElement));
-    drawBeforeActing(page, page.element("map", HTMLElement));
+    drawBeforeActing(page, page.ui.side);
+    drawBeforeActing(page, page.ui.map);
     followHand();
     startPlot(page);
     startMinimap(page);
     startMap(page);
-    startPanel(page);
     startDetails(page);
     startSide(page);
     startSheet(page);

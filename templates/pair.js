@@ -14,7 +14,7 @@ import {
     reportProgress,
     startFaults,
 } from "./load.js";
-import { openPage, startPage } from "./page.js";
+import { createPage, openPage, startPage } from "./page.js";
 import { align, ALIGNMENTS, annotationsLeftOut } from "./pair/axes.js";
 import { createCurve } from "./pair/curve.js";
 import { createLink } from "./pair/link.js";
@@ -27,7 +27,6 @@ import { speakSoon, startSpoken } from "./spoken.js";
 import {
     capacityBytes,
     change,
-    createPage,
     drawFirst,
     EVERYTHING,
     flush,
@@ -93,7 +92,7 @@ function copyElements(suffix) {
 
 /** Adds a page's letter and the tab of the differences. @param {Page} page @param {string} letter */
 function addElements(page, letter) {
-    const app = page.element("app", HTMLDivElement);
+    const app = page.ui.app;
     app.dataset.letter = letter;
     app.querySelector(".file")?.before(make("b", `letter letter-${letter.toLowerCase()}`, letter));
     // A document has only one banner and one main part.
@@ -202,7 +201,7 @@ function createStrip(/** @type {Pair} */ pair) {
     const named = { id: "linked", title: "Windows and cursors of both move together" };
     const linked = makeButton("quiet", "", () => pair.change({ linked: !shown.linked }), named);
     strip.append(show, select, linked, foot);
-    a.element("app", HTMLDivElement).before(strip);
+    a.ui.app.before(strip);
     return () => {
         document.body.dataset.show = shown.show;
         press(shown.show);
@@ -230,7 +229,7 @@ function createDifferenceStage(/** @type {Pair} */ pair) {
         fit: () => fitWindow(a),
     };
     const curve = { ...createCurve(a.view, b.view, hands), cursor: /** @type {number | null} */ (null) };
-    a.element("app", HTMLDivElement).before(curve.box);
+    a.ui.app.before(curve.box);
     return (/** @type {number} */ parts) => {
         if (pair.shown.show !== "difference") return;
         const { anchors } = pair.link.link.alignment;
@@ -240,11 +239,11 @@ function createDifferenceStage(/** @type {Pair} */ pair) {
 
 /** Selects the page that keys and the side act on. @param {Pair} pair @param {Page} page */
 function takeInHand(pair, page) {
-    const app = page.element("app", HTMLDivElement);
+    const app = page.ui.app;
     if (app.classList.contains("in-hand")) return;
     pair.inHand = page;
     for (const one of pair.pages) {
-        one.element("app", HTMLDivElement).classList.toggle("in-hand", one === page);
+        one.ui.app.classList.toggle("in-hand", one === page);
         nameCards(one);
     }
     invalidate(page, EVERYTHING);
@@ -330,9 +329,8 @@ async function start() {
                 if (page === a) drawDifference(parts);
             },
         );
-        setText(page.element("file", HTMLParagraphElement), figures[page === a ? "a" : "b"].file);
-        for (const type of ["pointerdown", "focusin"])
-            page.element("app", HTMLDivElement).addEventListener(type, () => takeInHand(pair, page));
+        setText(page.ui.file, figures[page === a ? "a" : "b"].file);
+        for (const type of ["pointerdown", "focusin"]) page.ui.app.addEventListener(type, () => takeInHand(pair, page));
     }
     element("loading", HTMLDivElement).hidden = true;
     element("still", HTMLDivElement).remove();

@@ -4,12 +4,6 @@ import { make } from "./text.js";
 
 /** @typedef {{name: string, key?: string, act: () => void}} Command */
 
-const uiOf = perPage((page) => ({
-    dialog: page.element("palette", HTMLDialogElement),
-    words: page.element("palette-words", HTMLInputElement),
-    list: page.element("palette-list", HTMLUListElement),
-}));
-
 /** What is offered: the current entries, the entries for every typed text, and the one that Enter takes. */
 const offerOf = perPage(
     () =>
@@ -22,22 +16,24 @@ const offerOf = perPage(
 );
 
 function mark(/** @type {Page} */ page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     const offer = offerOf(page);
-    Array.from(ui.list.children).forEach((item, i) => item.setAttribute("aria-selected", String(i === offer.at)));
-    ui.list.children[offer.at]?.scrollIntoView({ block: "nearest" });
-    ui.words.setAttribute("aria-activedescendant", `palette-${offer.at}${page.suffix}`);
+    Array.from(ui.paletteList.children).forEach((item, i) =>
+        item.setAttribute("aria-selected", String(i === offer.at)),
+    );
+    ui.paletteList.children[offer.at]?.scrollIntoView({ block: "nearest" });
+    ui.paletteWords.setAttribute("aria-activedescendant", `palette-${offer.at}${page.suffix}`);
 }
 
 /** Finds the entries whose names have every word, followed by those for every text. @param {Page} page */
 function find(page) {
-    const ui = uiOf(page);
+    const { ui } = page;
     const offer = offerOf(page);
-    const words = ui.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = ui.paletteWords.value.toLowerCase().split(/\s+/).filter(Boolean);
     offer.found = offer.all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
-    if (words.length) offer.found.push(offer.last(ui.words.value.trim()));
+    if (words.length) offer.found.push(offer.last(ui.paletteWords.value.trim()));
     offer.at = 0;
-    ui.list.replaceChildren(
+    ui.paletteList.replaceChildren(
         ...offer.found.map((command, i) => {
             const named = { id: `palette-${i}${page.suffix}`, role: "option" };
             const item = make("li", "", command.name, command.key ? make("kbd", "", command.key) : "", named);
@@ -50,7 +46,7 @@ function find(page) {
 
 function take(/** @type {Page} */ page, /** @type {Command | undefined} */ command) {
     if (!command) return;
-    uiOf(page).dialog.close();
+    page.ui.palette.close();
     command.act();
 }
 
@@ -66,15 +62,15 @@ function pressWords(/** @type {Page} */ page, /** @type {KeyboardEvent} */ event
 
 /** @param {Page} page @param {Command[]} commands @param {(words: string) => Command} last */
 export function openPalette(page, commands, last) {
-    const ui = uiOf(page);
+    const { ui } = page;
     Object.assign(offerOf(page), { all: commands, last });
-    ui.words.value = "";
+    ui.paletteWords.value = "";
     find(page);
-    ui.dialog.showModal();
+    ui.palette.showModal();
 }
 
 export function startPalette(/** @type {Page} */ page) {
-    const ui = uiOf(page);
-    ui.words.addEventListener("input", () => find(page));
-    ui.words.addEventListener("keydown", (event) => pressWords(page, event));
+    const { ui } = page;
+    ui.paletteWords.addEventListener("input", () => find(page));
+    ui.paletteWords.addEventListener("keydown", (event) => pressWords(page, event));
 }

@@ -1,14 +1,11 @@
 // The side panel's list: who holds the memory at a moment, or the events of a range.
-import { plotOf } from "./canvas.js";
-import { fillName, firstBelow, foldByArrows, makeLine, showChosen, showColor, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
-import { VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
 import { askSums, bytesOfKeys, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, SLOTS, WHATS } from "./questions.js";
 import { csvField, makeCsv, saveBlob } from "./save.js";
-import { searchOf } from "./search.js";
 import { PARTS } from "./session.js";
 import { drawSpark } from "./sparks.js";
+import { fillName, firstBelow, makeLine, showChosen, showColor, showFold, Table, unfolded } from "./table.js";
 import { stackText, tellStacks, TOLD_MOST, toldOf } from "./stack_words.js";
 import {
     allocationWord,
@@ -16,10 +13,11 @@ import {
     COLORINGS,
     invalidate,
     isDark,
+    isFocused,
     isStale,
     LIST,
     momentText,
-    perPage,
+    newMemo,
     rangeEvents,
     toggleFocus,
 } from "./state.js";
@@ -34,28 +32,10 @@ import {
     formatShare,
     frameText,
     make,
-    makeButton,
     makeChoices,
     setText,
     tableFigures,
 } from "./text.js";
-
-export const panelOf = perPage((page) => ({
-    listTitle: page.element("list-title", HTMLHeadingElement),
-    listTotal: page.element("list-total", HTMLParagraphElement),
-    /** @type {HTMLElement} */
-    listWhat: page.element("list-what", HTMLSpanElement),
-    scroll: page.element("list-scroll", HTMLDivElement),
-    body: page.element("list", HTMLDivElement),
-    save: page.element("list-save", HTMLButtonElement),
-    /** The contents of the list. @type {ListContent | null} */
-    content: null,
-    /** The request of the contents. While it stays the same, the module's groups are read again without being
-     * made again. */
-    asked: "",
-    /** @type {VirtualList<ListRow> | null} */
-    list: null,
-}));
 
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {ReturnType<typeof makeRow>} ListRow */
@@ -64,14 +44,11 @@ export const panelOf = perPage((page) => ({
 /** @typedef {{groups: Held, live: number, title: string, text: string, about: About, lasting?:
  * Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
 /** @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry,
- * rows: (number | ListEntry)[] | null}} ListContent rows: those in sight, of the list by number, and call sites below
- * them; null: the list's alone */
+ * rows: ListEntry[] | null}} ListContent rows: those in sight where some are open, with call sites below them */
 
 function makeRow() {
     const [spark, bar] = [make("i", "spark"), make("i", "bar")];
-    /** What it shows: a click means that, even if something else has been asked of the module since. */
-    const entry = /** @type {ListEntry | null} */ (null);
-    return { ...makeLine("row", ["bytes", "share", "count"], spark, bar), spark, bar, entry };
+    return { ...makeLine("row", ["bytes", "share", "count"], spark, bar), spark, bar };
 }
 
 /** The colour of a call site in the picture; "" if its allocations can have several. @param {number} site */
@@ -106,16 +83,6 @@ function sumEntry(page, index) {
     return { bytes, count, name, title: name, color: groupColor(page, by, key), focus: { by, id: key }, part: 0 };
 }
 
-/** Groups whose call sites are shown; they belong to a device and a grouping. */
-const openOf = perPage(() => /** @type {{of: string, ids: Set<number>}} */ ({ of: "", ids: new Set() }));
-
-function openIds(/** @type {Page} */ page) {
-    const open = openOf(page);
-    const of = `${page.state.device} ${page.state.groupBy}`;
-    if (open.of !== of) Object.assign(open, { of, ids: new Set() });
-    return open.ids;
-}
-
 /** Call sites of a row. @param {Page} page @param {ListEntry} group @param {About} about @param {boolean} lasting
  * whether it is asked what is never freed @returns {ListEntry[]} */
 function sitesBelow(page, { focus }, about, lasting) {
@@ -136,81 +103,6 @@ function sitesBelow(page, { focus }, about, lasting) {
     });
 }
 
-/** Rows in sight if some are unfolded.
- * @param {Page} page @param {ListSummary} content @param {(index: number) => ListEntry} entry */
-function unfoldedRows(page, { groups, about, lasting }, entry) {
-    if (!listsSums(page) || openIds(page).size === 0) return null;
-    return Array.from({ length: groups.count }, (_, i) => [
-        i,
-        ...(openIds(page).has(entry(i).focus.id) ? sitesBelow(page, entry(i), about, Boolean(lasting)) : []),
-    ]).flat();
-}
-
-/** @param {Page} page @param {number} index in sight */
-function rowAt(page, index) {
-    const { rows, entry } = /** @type {ListContent} */ (panelOf(page).content);
-    const row = rows ? rows[index] : index;
-    return typeof row === "number" ? entry(row) : row;
-}
-
-/** Does the row have call sites of its own below it? @param {Page} page @param {ListEntry} row */
-const folds = (page, { nested }) => !nested && listsSums(page);
-
-/** Shows or hides the call sites below a row. @param {Page} page @param {ListEntry} row */
-function turn(page, { focus: { id } }) {
-    if (!openIds(page).delete(id)) openIds(page).add(id);
-    invalidate(page, LIST);
-}
-
-/** @param {Page} page @param {Focus} focus */
-const isFocused = (page, { by, id }) => page.state.focus?.by === by && page.state.focus.id === id;
-
-/** A row that is in the document, as it is shown there; null: it is not. @param {Page} page @param {number} index */
-function shownRow(page, index) {
-    const { list } = panelOf(page);
-    const row = list?.rows[index - list.first];
-    return row && !row.element.hidden ? row.entry : null;
-}
-
-/** Chooses a row. A row that is chosen once more is no longer highlighted, and folds.
- * @param {Page} page @param {number} index */
-function chooseRow(page, index) {
-    const row = shownRow(page, index);
-    if (!row) return;
-    if (folds(page, row) && (isFocused(page, row.focus) || !openIds(page).has(row.focus.id))) turn(page, row);
-    toggleFocus(page, row.focus);
-}
-
-/** The fold of the active row, which the arrow keys open and close. @param {Page} page */
-function activeFold(page) {
-    const row = shownRow(page, panelOf(page).list?.active ?? -1);
-    if (!row || !folds(page, row)) return null;
-    return { open: openIds(page).has(row.focus.id), turn: () => turn(page, row) };
-}
-
-function fillRow(/** @type {Page} */ page, /** @type {ListRow} */ row, /** @type {number} */ index) {
-    const panel = panelOf(page);
-    if (!panel.content) return;
-    const { live, largest, figure, lasting } = panel.content;
-    const one = rowAt(page, index);
-    row.entry = one;
-    const { bytes, count, name, title, color, focus, part, nested = false } = one;
-    const never = one.never ?? (lasting ? (lasting.get(rowKey(focus, part)) ?? 0) : bytes);
-    fillName(row, name, title, bytes, never);
-    showFold(row, nested, folds(page, one) ? openIds(page).has(focus.id) : null);
-    showColor(row, color);
-    row.bar.style.background = color;
-    row.bar.style.setProperty("--part", String(bytes / largest));
-    row.spark.hidden = nested;
-    row.spark.style.background = color;
-    if (!nested) drawSpark(page, row.spark, focus);
-    setText(row.bytes, figure(bytes));
-    row.bytes.title = formatExactBytes(bytes);
-    setText(row.share, formatShare(bytes, live));
-    setText(row.count, formatCount(count));
-    showChosen(row.element, isFocused(page, focus));
-}
-
 /** Does it list categories? A memory timeline knows of each allocation only its category, nothing of the code.
  * @param {Page} page */
 export const listsCategories = (page) => !page.session.facts.has_call_sites;
@@ -222,7 +114,7 @@ function oomOfEvent(page, event) {
 }
 
 function listTitle(/** @type {Page} */ page, /** @type {number} */ moment) {
-    if (plotOf(page).hover) return "At the cursor";
+    if (page.plot.hover) return "At the cursor";
     if (oomOfEvent(page, moment) >= 0) return "When memory ran out";
     if (moment === page.view.facts.peak_event) return page.view.facts.events === 0 ? "Final state" : "At the peak";
     return "Marked moment";
@@ -298,33 +190,6 @@ function makeContent(page, moment) {
     return { groups, live, about: { at }, title, text };
 }
 
-/** The contents, made again only if something that they depend on has changed. @param {Page} page
- * @param {number} moment @returns {ListContent} */
-function listContent(page, moment) {
-    const { kept, state, view } = page;
-    const panel = panelOf(page);
-    const { colorBy, device, groupBy, rangeOf, sortBy } = state;
-    const range = state.range ? [state.range.from, state.range.to, state.axis, rangeOf] : null;
-    const of = [device, groupBy, range, range && rangeOf !== "peak" ? 0 : moment, listTitle(page, moment)];
-    const versions = [kept.version, searchOf(page).version];
-    const asked = JSON.stringify([...of, ...versions, sortBy, colorBy, [...openIds(page)]]);
-    const bySums = listsSums(page);
-    if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
-    panel.asked = asked;
-    const content = makeContent(page, moment);
-    if (state.groupBy === "stack") tellStacks(page);
-    const entry = (/** @type {number} */ index) => (bySums ? sumEntry : siteEntry)(page, index);
-    const order = sortedRows(page, content.groups.count, entry);
-    if (state.groupBy === "stack" && content.groups.count > TOLD_MOST)
-        content.text += ` \u00b7 more than ${formatCount(TOLD_MOST)} stacks: names may repeat`;
-    if (staysByBytes(page, content.groups.count))
-        content.text += ` \u00b7 more than ${formatCount(SORTED_MOST)} rows: sorted by bytes only`;
-    const largest = Math.max(1, content.groups.count ? entry(0).bytes : 0);
-    const sorted = order ? (/** @type {number} */ index) => entry(order[index]) : entry;
-    const rows = unfoldedRows(page, content, sorted);
-    return { ...content, entry: sorted, rows, largest, figure: tableFigures(largest).text };
-}
-
 /** If there are more rows than these, they stay in the order of their bytes. */
 const SORTED_MOST = 100000;
 
@@ -345,107 +210,147 @@ function sortedRows(page, count, entry) {
     return state.sortBy.startsWith("-") ? order.reverse() : order;
 }
 
-/** @param {Page} page @param {string} what a key of QUESTIONS */
-function askOfRange(page, what) {
-    change(page, { rangeOf: what });
-    panelOf(page).list?.restart();
-}
+/** The head over the rows' names. @param {Page} page */
+const nameHead = (page) => (listsCategories(page) ? "Category" : GROUP_HEADS[page.state.groupBy]);
 
-/** Keys of the list: `q` asks the next question about a range. */
-export const listKeysOf = perPage((page) => ({
-    q: () => page.state.range && askOfRange(page, after(Object.keys(QUESTIONS), page.state.rangeOf)),
-}));
+/** @type {import("./table.js").Column[]} */
+const COLUMNS = [
+    ["Call site", "", "name"],
+    ["Bytes", "number", "bytes"],
+    ["Share", "number", "bytes"],
+    ["Count", "number", "count"],
+];
 
-/** Saves the current list as a table. @param {Page} page */
-async function saveList(page) {
-    const panel = panelOf(page);
-    const content = listContent(page, shownMoment(page));
-    panel.content = content;
-    const { groups, entry, lasting } = content;
-    const what = csvField(panel.listWhat.textContent ?? "");
-    const heads = [what, "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])];
-    const row = (/** @type {number} */ i) => {
-        const { name, bytes, count, focus, part } = entry(i);
-        const kept = lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [];
-        return [csvField(name), bytes, count, ...kept];
-    };
-    // Other rows may take their place meanwhile.
-    const blob = await makeCsv(heads, groups.count, row, () => panel.content === content && !isStale(page, LIST));
-    if (blob) saveBlob(page, blob, "csv", `-${page.state.groupBy}`);
-}
+export function createWho(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
+    const { kept, state, ui, view } = page;
+    /** @type {ListContent | null} */
+    let content = null;
+    /** The request of the contents. While it stays the same, the module's groups are read again without being made
+     * again. */
+    let asked = "";
+    /** Groups whose call sites are shown; they belong to a device and a grouping. */
+    const openOf = newMemo();
+    const open = () => /** @type {Set<number>} */ (openOf([state.device, state.groupBy], () => new Set()));
+    const isOpen = (/** @type {ListEntry} */ { nested, focus }) =>
+        !nested && listsSums(page) ? open().has(focus.id) : null;
 
-/** The sort order of a click on each head of the list. */
-const SORTS = ["name", "bytes", "bytes", "count"];
+    function turn(/** @type {ListEntry} */ { focus }) {
+        if (!open().delete(focus.id)) open().add(focus.id);
+        invalidate(page, LIST);
+    }
 
-/** A click on a head sorts by it; another click reverses the order. @param {Page} page */
-function startSorting(page) {
-    const panel = panelOf(page);
-    panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
-        const sort = () => {
-            change(page, { sortBy: page.state.sortBy === SORTS[i] ? `-${SORTS[i]}` : SORTS[i] });
-            panel.list?.restart();
-        };
-        cell.replaceChildren(makeButton("sort", cell.textContent ?? "", sort));
-    });
-    panel.listWhat = /** @type {HTMLElement} */ (panel.listWhat.firstElementChild);
-}
+    function fill(/** @type {ListRow} */ line, /** @type {ListEntry} */ row) {
+        const { live, largest, figure, lasting } = /** @type {ListContent} */ (content);
+        const { bytes, count, name, title, color, focus, part, nested = false } = row;
+        const never = row.never ?? (lasting ? (lasting.get(rowKey(focus, part)) ?? 0) : bytes);
+        fillName(line, name, title, bytes, never);
+        showFold(line, nested, isOpen(row));
+        showColor(line, color);
+        line.bar.style.background = color;
+        line.bar.style.setProperty("--part", String(bytes / largest));
+        line.spark.hidden = nested;
+        line.spark.style.background = color;
+        if (!nested) drawSpark(page, line.spark, focus);
+        setText(line.bytes, figure(bytes));
+        line.bytes.title = formatExactBytes(bytes);
+        setText(line.share, formatShare(bytes, live));
+        setText(line.count, formatCount(count));
+        showChosen(line.element, isFocused(page, focus));
+    }
 
-function drawSorting(/** @type {Page} */ page, /** @type {number} */ count) {
-    const order = staysByBytes(page, count) ? "bytes" : page.state.sortBy;
-    panelOf(page)
-        .scroll.querySelectorAll(".list-head [role=columnheader]")
-        .forEach((cell, i) => {
-            const by = order.replace("-", "");
-            if (SORTS[i] !== by || i === 2) cell.removeAttribute("aria-sort");
-            else cell.setAttribute("aria-sort", (by === "name") === order.startsWith("-") ? "descending" : "ascending");
-        });
-}
-
-function drawRangeTabs(/** @type {Page} */ page) {
-    page.element("range-tabs", HTMLDivElement).hidden = page.state.range === null;
-    for (const what of Object.keys(QUESTIONS)) page.press(`range-${what}`, page.state.rangeOf === what);
-}
-
-export function drawList(/** @type {Page} */ page) {
-    const panel = panelOf(page);
-    drawRangeTabs(page);
-    const moment = shownMoment(page);
-    panel.content = listContent(page, moment);
-    const { groups, title, text, entry, rows } = panel.content;
-    const count = rows?.length ?? groups.count;
-    panel.scroll.setAttribute("role", listsSums(page) ? "treegrid" : "grid");
-    drawSorting(page, groups.count);
-    setText(panel.listTitle, title);
-    setText(panel.listWhat, listsCategories(page) ? "Category" : GROUP_HEADS[page.state.groupBy]);
-    // A line may end with the dot but not begin with it.
-    setText(panel.listTotal, text.replaceAll(" \u00b7", "\u00a0\u00b7"));
-    panel.listTotal.title = formatExactBytes(groups.bytes);
-    // Every row is a grid of its own, so the widest count sets the width for all.
-    panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
-    panel.scroll.classList.toggle("colored", groups.count > 0 && entry(0).color !== "");
-    panel.list?.draw(count);
-}
-
-export function startPanel(/** @type {Page} */ page) {
-    const panel = panelOf(page);
-    startSorting(page);
-    panel.list = new VirtualList(panel.scroll, panel.body, {
-        make: makeRow,
-        fill: (row, index) => fillRow(page, row, index),
-        choose: (index) => chooseRow(page, index),
-        redraw: () => invalidate(page, LIST),
-    });
-    foldByArrows(panel.scroll, () => activeFold(page));
-    makeChoices(
-        page.element("range-tabs", HTMLDivElement),
-        Object.entries(QUESTIONS),
-        (what) => askOfRange(page, what),
-        (what) => `range-${what}${page.suffix}`,
+    /** @type {Table<ListRow, ListEntry>} */
+    const table = new Table(
+        page,
+        "list",
+        COLUMNS,
+        {
+            make: makeRow,
+            fill,
+            isOpen,
+            turn,
+            choose(row) {
+                // A row that is chosen once more is no longer highlighted, and folds.
+                if (isOpen(row) === false || (isOpen(row) && isFocused(page, row.focus))) turn(row);
+                toggleFocus(page, row.focus);
+            },
+            sort: (order) => changeList({ sortBy: state.sortBy === order ? `-${order}` : order }),
+        },
+        { "aria-labelledby": ui.listTitle.id, "aria-describedby": ui.listTotal.id },
     );
-    panel.save.addEventListener("click", () => void saveList(page));
-    const groups = page.element("group-by", HTMLSelectElement);
-    groups.addEventListener("change", () => {
-        change(page, { groupBy: groups.value });
-        panel.list?.restart();
-    });
+    box.append(table.scroll);
+    table.heads[3].title = "Allocations";
+
+    /** Changes what is listed, from its first row on. @param {Partial<PageState>} fields */
+    function changeList(fields) {
+        change(page, fields);
+        table.list.restart();
+    }
+
+    /** The contents, made again only if something that they depend on has changed. @returns {ListContent} */
+    function listContent() {
+        const moment = shownMoment(page);
+        const { colorBy, device, groupBy, rangeOf, sortBy } = state;
+        const range = state.range ? [state.range.from, state.range.to, state.axis, rangeOf] : null;
+        const of = [device, groupBy, range, range && rangeOf !== "peak" ? 0 : moment, listTitle(page, moment)];
+        const now = JSON.stringify([...of, kept.version, page.search.version, sortBy, colorBy, [...open()]]);
+        const bySums = listsSums(page);
+        if (content && asked === now && (bySums || view.held === content.groups)) return content;
+        asked = now;
+        const made = makeContent(page, moment);
+        const { groups, about, lasting } = made;
+        if (groupBy === "stack") tellStacks(page);
+        const own = (/** @type {number} */ index) => (bySums ? sumEntry : siteEntry)(page, index);
+        const order = sortedRows(page, groups.count, own);
+        if (groupBy === "stack" && groups.count > TOLD_MOST)
+            made.text += ` \u00b7 more than ${formatCount(TOLD_MOST)} stacks: names may repeat`;
+        if (staysByBytes(page, groups.count))
+            made.text += ` \u00b7 more than ${formatCount(SORTED_MOST)} rows: sorted by bytes only`;
+        const largest = Math.max(1, groups.count ? own(0).bytes : 0);
+        const entry = order ? (/** @type {number} */ index) => own(order[index]) : own;
+        const below = (/** @type {ListEntry} */ row) => sitesBelow(page, row, about, Boolean(lasting));
+        const rows = bySums && open().size ? unfolded(groups.count, entry, (row) => isOpen(row) === true, below) : null;
+        return (content = { ...made, entry, rows, largest, figure: tableFigures(largest).text });
+    }
+
+    /** Saves the current list as a table. */
+    async function saveList() {
+        const saved = listContent();
+        const { groups, entry, lasting } = saved;
+        const heads = [csvField(nameHead(page)), "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])];
+        const row = (/** @type {number} */ i) => {
+            const { name, bytes, count, focus, part } = entry(i);
+            const never = lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [];
+            return [csvField(name), bytes, count, ...never];
+        };
+        // Other rows may take their place meanwhile.
+        const blob = await makeCsv(heads, groups.count, row, () => content === saved && !isStale(page, LIST));
+        if (blob) saveBlob(page, blob, "csv", `-${state.groupBy}`);
+    }
+
+    const ask = (/** @type {string} */ rangeOf) => changeList({ rangeOf });
+    const press = makeChoices(ui.rangeTabs, Object.entries(QUESTIONS), ask, (what) => `range-${what}${page.suffix}`);
+    page.onClick("list-save", () => void saveList());
+    ui.groupBy.addEventListener("change", () => changeList({ groupBy: ui.groupBy.value }));
+    return {
+        id: "who",
+        draw() {
+            ui.rangeTabs.hidden = state.range === null;
+            press(state.rangeOf);
+            const { groups, title, text, entry, rows } = listContent();
+            table.scroll.setAttribute("role", listsSums(page) ? "treegrid" : "grid");
+            const order = staysByBytes(page, groups.count) ? "bytes" : state.sortBy;
+            const by = order.replace("-", "");
+            table.showOrder(by, (by === "name") === order.startsWith("-"));
+            setText(ui.listTitle, title);
+            setText(/** @type {HTMLElement} */ (table.heads[0].firstElementChild), nameHead(page));
+            // A line may end with the dot but not begin with it.
+            setText(ui.listTotal, text.replaceAll(" \u00b7", "\u00a0\u00b7"));
+            ui.listTotal.title = formatExactBytes(groups.bytes);
+            // Every row is a grid of its own, so the widest count sets the width for all.
+            table.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
+            table.scroll.classList.toggle("colored", groups.count > 0 && entry(0).color !== "");
+            table.draw(rows?.length ?? groups.count, (index) => (rows ? rows[index] : entry(index)));
+        },
+        keys: { q: () => state.range && changeList({ rangeOf: after(Object.keys(QUESTIONS), state.rangeOf) }) },
+    };
 }

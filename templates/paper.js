@@ -26,7 +26,7 @@ function figuresText(/** @type {Page} */ page) {
         `peak ${formatBytes(peak_bytes)}${events ? ` at ${momentText(page, peak_event)}` : ""}`,
         limitText(page),
         events ? `shown: events ${part}` : "",
-        page.element("trust", HTMLElement).textContent,
+        page.ui.trust.textContent,
     );
 }
 

@@ -1,16 +1,15 @@
 // "Save PNG": draws the current view on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { addressOf, writeHash } from "./address.js";
 import { FRAME_USER } from "page_api";
-import { axisHeight, context2d, cutText, gutterOf, pen, plotOf, theme, themeColor } from "./canvas.js";
+import { axisHeight, context2d, cutText, pen, theme, themeColor } from "./canvas.js";
 import { pinnedStack, pinnedText } from "./details.js";
 import { picturedRows } from "./device_rows.js";
 import { LETTERS } from "./ends.js";
 import { keptText } from "./filter.js";
-import { legendEntries, legendOf } from "./legend.js";
+import { legendEntries } from "./legend.js";
 import { mapForPicture } from "./map_view.js";
 import { rangeText } from "./overlay.js";
 import { saveBlob } from "./save.js";
-import { searchOf } from "./search.js";
 import { allocationWord, capacityBytes, drawApart, heldMoment, isDark, momentText, timedDevices } from "./state.js";
 import {
     copyText,
@@ -42,7 +41,7 @@ const HEAD = 52;
 function legendLines(page) {
     const { state, view } = page;
     const moment = heldMoment(page);
-    const steps = legendOf(page).box.querySelectorAll(".legend-step");
+    const steps = page.ui.legend.querySelectorAll(".legend-step");
     if (["size", "age"].includes(state.colorBy))
         return [
             { text: "Colours", strong: true },
@@ -69,8 +68,7 @@ function legendLines(page) {
 
 /** The key of the picture's lines and plates. @param {Page} page @returns {PictureLine[]} */
 function keyLines(page) {
-    const { state, view } = page;
-    const search = searchOf(page);
+    const { search, state, view } = page;
     /** @type {PictureLine[]} */
     const keys = [];
     if (view.facts.reserved_peak > 0)
@@ -118,7 +116,7 @@ function pictureTitle(page, rows) {
         ? `${rows < all ? `${rows} of ` : ""}${formatPlural(all, "device")}`
         : `device ${deviceName(session.devices[state.device].ordinal)}`;
     const peak = state.all ? "on one axis of time" : `peak ${formatBytes(view.facts.peak_bytes)}`;
-    const by = `coloured by ${page.element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}`;
+    const by = `coloured by ${page.ui.color.selectedOptions[0]?.text ?? state.colorBy}`;
     const filter = kept.active ? `filtered: ${keptText(page)}` : "";
     return { title: String(meta.title || meta.file || "Strata"), more: dotted(device, peak, by, filter) };
 }
@@ -186,13 +184,12 @@ function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
  * @param {boolean} [worded] with its title and what its colours are
  */
 export function* makePicture(page, scale, inside, worded = true) {
-    const plot = plotOf(page);
-    const GUTTER = gutterOf(page);
+    const { gutter, plot } = page;
     const pictured = yield* picturedRows(page, scale, inside);
     yield;
     const below = mapForPicture(page, scale);
     yield;
-    const width = plot.width + GUTTER.left + GUTTER.right;
+    const width = plot.width + gutter.left + gutter.right;
     const columns = width >= 900 ? 2 : 1;
     const parts = [
         { lines: legendLines(page), columns },
@@ -227,7 +224,7 @@ export function* makePicture(page, scale, inside, worded = true) {
         return { x: x * scale, y: y * scale, width: from.width, height: from.height };
     };
     const rows = pictured.map(({ device, pane, head, timeline, axes }, i) => {
-        const placed = place(timeline, GUTTER.left, tops[i] + GUTTER.top);
+        const placed = place(timeline, gutter.left, tops[i] + gutter.top);
         place(axes, 0, tops[i]);
         drawPictureMarkers(context, pane.markers, tops[i]);
         if (head) drawTitle(context, head, tops[i] - 4, width, "600 12px", "--text");
@@ -237,7 +234,7 @@ export function* makePicture(page, scale, inside, worded = true) {
         const y = mapTop - 14 - (below.lines.length - 1 - i) * ROW;
         drawTitle(context, line, y, width, i ? "12px" : "600 12px", i ? "--dim" : "--text");
     });
-    const mapPlace = below ? place(below.picture, GUTTER.left, mapTop) : null;
+    const mapPlace = below ? place(below.picture, gutter.left, mapTop) : null;
     if (below && inside) place(below.marks, 0, mapTop);
     let top = partsTop;
     for (const { lines, columns: most } of parts) top += drawLines(context, lines, top, width, most) + 8;
@@ -270,6 +267,6 @@ export function startPicture(/** @type {Page} */ page) {
     page.onClick("link", async () => {
         writeHash(page);
         await copyText(location.href.replace(/#.*/, "") + addressOf(page));
-        flashButton(page.element("link", HTMLButtonElement), "Copied");
+        flashButton(page.ui.link, "Copied");
     });
 }

@@ -3,7 +3,7 @@
 import { breakable } from "./action_line.js";
 import { carriedText } from "./load.js";
 import { prove } from "./proof.js";
-import { change, perPage } from "./state.js";
+import { change, newMemo, perPage } from "./state.js";
 import { consume, dotted, formatFine, make, makeButton } from "./text.js";
 
 /**
@@ -26,23 +26,18 @@ import { consume, dotted, formatFine, make, makeButton } from "./text.js";
 /** @type {Record<string, string>} */
 const COST_WORDS = { none: "nothing", time: "time", precision: "precision", elsewhere: "transfers" };
 
-const planOf = perPage(() => ({
-    /** @type {{devices: DevicePlan[]} | null | undefined} */
-    read: undefined,
-}));
+/** The plans of all devices, which the page carries. */
+const plansOf = perPage(
+    () => /** @type {{devices: DevicePlan[]}} */ (JSON.parse(carriedText("plan") || '{"devices":[]}')),
+);
 
 /** @type {Record<string, string>} */
 const SERVED_WORDS = { yes: "", with_retries: ", after retries", request: " at the failed request" };
 
 /** The plan of the shown device; null: it has none. @param {Page} page */
 export function devicePlan(page) {
-    const own = planOf(page);
-    if (own.read === undefined) {
-        const text = carriedText("plan");
-        own.read = text === "" ? null : JSON.parse(text);
-    }
     const { ordinal } = page.session.devices[page.view.device];
-    return own.read?.devices.find(({ device }) => device === ordinal) ?? null;
+    return plansOf(page).devices.find(({ device }) => device === ordinal) ?? null;
 }
 
 /** Is the change enough? */
@@ -183,12 +178,9 @@ export function createPlan(page, box) {
         rows()[rows().findIndex((row) => row === document.activeElement) + by]?.focus();
         consume(event);
     });
-    let drawn = "";
-    const draw = () => {
-        const now = `${page.state.device} ${page.state.planned?.title ?? ""}`;
-        if (now === drawn) return;
+    const drawn = newMemo();
+    const fill = () => {
         const focused = rows().findIndex((row) => row === document.activeElement);
-        drawn = now;
         box.replaceChildren();
         const plan = devicePlan(page);
         if (plan && plan.refused === null) drawPlan(page, plan, box);
@@ -197,5 +189,5 @@ export function createPlan(page, box) {
         if (page.session.facts.has_segments) box.append(commandLine(page));
         rows()[focused]?.focus();
     };
-    return { id: "plan", draw };
+    return { id: "plan", draw: () => drawn([page.state.device, page.state.planned?.title], fill) };
 }

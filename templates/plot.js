@@ -16,11 +16,9 @@ import { findsNames, nameBandsSoon, writeNames } from "./band_names.js";
 import {
     axisHeight,
     context2d,
-    gutterOf,
     lineScale,
     pen,
     pixelsOf,
-    plotOf,
     sizeCanvas,
     startCanvas,
     strokeLine,
@@ -28,12 +26,22 @@ import {
     xOfAxis,
     yOfBytes,
 } from "./canvas.js";
-import { drawLane, laneHeight, laneOf } from "./lane.js";
+import { drawLane, laneHeight } from "./lane.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
 import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
-import { searchOf, updateSearch } from "./search.js";
-import { axisNumber, capacityBytes, clockShift, COLORINGS, FOCUS_KINDS, isDark, perPage, usOfEvent } from "./state.js";
+import { updateSearch } from "./search.js";
+import {
+    axisNumber,
+    capacityBytes,
+    clockShift,
+    COLORINGS,
+    FOCUS_KINDS,
+    isDark,
+    newMemo,
+    perPage,
+    usOfEvent,
+} from "./state.js";
 import { atOnce } from "./turns.js";
 import { fittedOf, mayFit, wantedBytes } from "./window.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
@@ -43,17 +51,16 @@ const FRAMES_KEPT = 60;
 
 /** The room that the plot should have. @param {Page} page */
 function roomOf(page) {
-    const { box } = plotOf(page);
-    const { left, top } = gutterOf(page);
+    const { left, top } = page.gutter;
     const lane = laneHeight(page);
     const [right, bottom] = [rightGutter(page), axisHeight(page) + lane];
-    const width = Math.max(40, Math.floor(box.clientWidth) - left - right);
-    const height = Math.max(40, Math.floor(box.clientHeight) - top - bottom);
+    const width = Math.max(40, Math.floor(page.ui.plot.clientWidth) - left - right);
+    const height = Math.max(40, Math.floor(page.ui.plot.clientHeight) - top - bottom);
     return { lane, right, bottom, width, height, ratio: devicePixelRatio || 1 };
 }
 
 function isOtherRoom(/** @type {Page} */ page, /** @type {ReturnType<typeof roomOf>} */ { width, height, ratio }) {
-    const plot = plotOf(page);
+    const { plot } = page;
     return width !== plot.width || height !== plot.height || ratio !== plot.ratio;
 }
 
@@ -66,40 +73,38 @@ export function layoutPlot(page) {
     const room = roomOf(page);
     const { lane, right, bottom, width, height, ratio } = room;
     const moved = isOtherRoom(page, room);
-    laneOf(page).height = lane;
-    Object.assign(gutterOf(page), { right, bottom });
-    if (moved) Object.assign(plotOf(page), { width, height, ratio, moved });
+    page.lane.height = lane;
+    Object.assign(page.gutter, { right, bottom });
+    if (moved) Object.assign(page.plot, { width, height, ratio, moved });
     return moved;
 }
 
 /** Gives the canvases the plot's size. @param {Page} page */
 function sizePlot(page) {
-    const plot = plotOf(page);
-    const { left, top, right, bottom } = gutterOf(page);
+    const { plot } = page;
+    const { left, top, right, bottom } = page.gutter;
     const { width, height, ratio } = plot;
     plot.moved = false;
     sizeCanvas(plot.timeline, width, height, ratio);
     plot.timeline.style.left = `${left}px`;
     plot.timeline.style.top = `${top}px`;
-    for (const canvas of [plot.axes, plot.overlay])
+    for (const canvas of [plot.axes, page.ui.overlay])
         sizeCanvas(canvas, width + left + right, height + top + bottom, ratio);
 }
 
 /* ---- the stack ---- */
 
 /** The state that the view's highlight shows. */
-const litOf = perPage(() => ({ asked: "" }));
+const litOf = perPage(() => newMemo());
 
 /** Updates the view's highlight to the state. @param {Page} page */
 export function lightFocus(page) {
     const { state, view } = page;
-    const lit = litOf(page);
-    const asked = JSON.stringify([state.device, state.focus, state.finding]);
-    if (lit.asked === asked) return;
-    lit.asked = asked;
-    if (state.finding !== null) view.c.light_finding(state.finding);
-    else if (state.focus) view.c.light(FOCUS_KINDS.indexOf(state.focus.by), state.focus.id);
-    else view.c.light_off();
+    litOf(page)([state.device, state.focus, state.finding], () => {
+        if (state.finding !== null) view.c.light_finding(state.finding);
+        else if (state.focus) view.c.light(FOCUS_KINDS.indexOf(state.focus.by), state.focus.id);
+        else view.c.light_off();
+    });
 }
 
 /**
@@ -133,7 +138,7 @@ function stackRequest(page, { width, height }, shown, from, to, bottom, top, fou
             (laid && shown !== view ? DRAW_PLACED : 0),
         color_by: COLORINGS.indexOf(state.colorBy),
         capacity_bytes: capacityBytes(page, shown.device),
-        scale: lineScale(plotOf(page).ratio),
+        scale: lineScale(page.plot.ratio),
         areas: showsAreas(page) ? COLORINGS.indexOf(state.viewBy) : 0,
         ...laid,
     };
@@ -157,8 +162,7 @@ export function drawStack(page, canvas, shown, from, to, bottom, top, found) {
 
 /** Makes the pixels of the stack, step by step; showStack() shows them. @param {Page} page */
 export function* layStack(page) {
-    const { state, view } = page;
-    const plot = plotOf(page);
+    const { plot, state, view } = page;
     let ms = 0;
     /** @template T @param {() => T} act */
     const timed = (act) => {
@@ -171,7 +175,7 @@ export function* layStack(page) {
     lightFocus(page);
     const size = { width: pixelsOf(plot.width, plot.ratio), height: pixelsOf(plot.height, plot.ratio) };
     const { bottom, top } = wantedBytes(page);
-    view.request(stackRequest(page, size, view, state.from, state.to, bottom, top, searchOf(page).ready));
+    view.request(stackRequest(page, size, view, state.from, state.to, bottom, top, page.search.ready));
     while (timed(() => view.c.lay_out()) === 1) yield;
     yield;
     const drawing = timed(() => view.c.draw());
@@ -181,7 +185,7 @@ export function* layStack(page) {
 
 /** Shows the stack that is laid, and once it rests the names of its bands. @param {Page} page */
 export function showStack(page) {
-    const plot = plotOf(page);
+    const { plot } = page;
     if (!plot.laid) return;
     const { drawing, width, height, ms } = plot.laid;
     const { pixels, bottom, top, ...counts } = drawing;
@@ -200,14 +204,14 @@ export function showStack(page) {
 /** Draws the surroundings, after the stack. @param {Page} page */
 export function drawTimelineAxes(page) {
     drawAxes(page);
-    placeMarkers(page, plotOf(page));
+    placeMarkers(page, page.plot);
 }
 
 /** A picture's marks over the stack, for the module to draw.
  * @param {Page} page @param {Pane} pane */
 function laidOver(page, pane) {
     const { state } = page;
-    const own = pane === plotOf(page);
+    const own = pane === page.plot;
     // In another device's row they lie at their times.
     const shift = own ? 0 : clockShift(page, pane.view);
     const [held, mark_a, mark_b] = [state.moment, ...[0, 1].map((i) => state.marks[i]?.event ?? null)].map((event) =>
@@ -226,8 +230,7 @@ function laidOver(page, pane) {
  * @param {boolean} inside whether names and lines are written in the plot
  */
 export function* drawForPicture(page, pane, lane, found, scale, inside) {
-    const GUTTER = gutterOf(page);
-    const plot = plotOf(page);
+    const { gutter, plot } = page;
     const { timeline, axes, ratio } = pane;
     const made = { timeline: document.createElement("canvas"), axes: document.createElement("canvas"), ratio: scale };
     /** Does something with the picture's canvases; between two steps the pane has those of the screen again.
@@ -241,8 +244,8 @@ export function* drawForPicture(page, pane, lane, found, scale, inside) {
         }
     };
     sizeCanvas(made.timeline, pane.width, pane.height, scale);
-    const height = GUTTER.top + pane.height + lane.height;
-    sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, height + axisHeight(page), scale);
+    const height = gutter.top + pane.height + lane.height;
+    sizeCanvas(made.axes, pane.width + gutter.left + gutter.right, height + axisHeight(page), scale);
     const { view, from, to, bottom, top } = pane;
     const laid = { ...laidOver(page, pane), scale: lineScale(scale) };
     yield* drawStackOn(made.timeline, page, made.timeline, view, from, to, bottom, top, found, laid);
@@ -275,8 +278,7 @@ function timeLabel(us, step, unit) {
 /** Ticks along the axis whose labels do not touch. @param {Page} page @param {Context} context @param
  * {(value: number, step: number) => string} label */
 function alongTicks(page, context, label) {
-    const { session, state } = page;
-    const plot = plotOf(page);
+    const { plot, session, state } = page;
     for (let most = Math.min(20, Math.max(2, Math.floor(plot.width / 90))); ; most--) {
         const ticks = session.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), most);
         const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
@@ -292,14 +294,13 @@ function alongTicks(page, context, label) {
 }
 
 function drawAlongAxis(/** @type {Page} */ page, /** @type {Context} */ context) {
-    const { state, view } = page;
-    const plot = plotOf(page);
+    const { plot, state, view } = page;
     const time = state.axis === "time";
     const unit = Math.max(Math.abs(state.from), Math.abs(state.to)) < 1e5 ? 1e3 : 1e6;
     const label = (/** @type {number} */ value, /** @type {number} */ step) =>
         time ? timeLabel(value, step, unit) : value < 0 ? "before" : formatCount(value);
     const ticks = view.facts.events === 0 ? [] : alongTicks(page, context, label);
-    const base = plot.height + laneOf(page).height;
+    const base = plot.height + page.lane.height;
     plot.labels = [];
     pen(context, { textAlign: "center", textBaseline: "top" });
     for (const { value, text } of ticks) {
@@ -308,7 +309,7 @@ function drawAlongAxis(/** @type {Page} */ page, /** @type {Context} */ context)
         strokeLine(page, context, x, base, x, base + 5);
         context.fillStyle = themeColor("--dim");
         const half = context.measureText(text).width / 2;
-        const middle = Math.min(x, plot.width + gutterOf(page).right - half - 1);
+        const middle = Math.min(x, plot.width + page.gutter.right - half - 1);
         context.fillText(text, middle, base + 8);
         plot.labels.push({ from: middle - half, to: middle + half });
     }
@@ -344,7 +345,7 @@ function nameHigher(context, lines, pane) {
 
 /** Draws a break where the axis of bytes does not begin with 0. @param {Page} page @param {Context} context */
 function breakAxis(page, context) {
-    const plot = plotOf(page);
+    const { plot } = page;
     if (plot.bottom === 0) return;
     context.fillStyle = themeColor("--surface");
     context.fillRect(-5, plot.height - 13, 10, 8);
@@ -452,7 +453,7 @@ export function drawAround(page, pane, lane, found) {
 }
 
 function drawAxes(/** @type {Page} */ page) {
-    const context = drawAround(page, plotOf(page), laneOf(page), searchOf(page).ready);
+    const context = drawAround(page, page.plot, page.lane, page.search.ready);
     drawAlongAxis(page, context);
     breakAxis(page, context);
 }

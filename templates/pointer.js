@@ -1,8 +1,8 @@
 // Mouse, fingers and wheel on the timeline.
 import { areaAt, showsAreas } from "./areas.js";
-import { axisOfX, bytesOfY, plotOf } from "./canvas.js";
+import { axisOfX, bytesOfY } from "./canvas.js";
 import { markAt } from "./ends.js";
-import { laneOf, phaseAt, selectPhase } from "./lane.js";
+import { phaseAt, selectPhase } from "./lane.js";
 import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { isPlotMoved } from "./plot.js";
@@ -41,12 +41,12 @@ const handsOf = perPage(() => ({
 
 /** The timeline's CSS pixel under the mouse. @param {Page} page @param {MouseEvent} event */
 function plotPoint(page, event) {
-    const box = plotOf(page).timeline.getBoundingClientRect();
+    const box = page.plot.timeline.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
 export function insidePlot(/** @type {Page} */ page, /** @type {{x: number, y: number}} */ { x, y }) {
-    const plot = plotOf(page);
+    const { plot } = page;
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 
@@ -73,7 +73,7 @@ function movePinch(page) {
     const scale = (hands.pinch.b - hands.pinch.a) / (second.x - first.x);
     if (scale <= 0) return;
     const from = hands.pinch.a - first.x * scale;
-    setWindow(page, from, from + plotOf(page).width * scale);
+    setWindow(page, from, from + page.plot.width * scale);
 }
 
 function plotDown(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
@@ -88,12 +88,12 @@ function plotDown(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     if (event.button !== 0 || !insidePlot(page, point)) return;
     const window = { from: state.from, to: state.to, bottom: bottomBytes(page), top: topBytes(page) };
     hands.drag = { ...point, ...window, range: event.shiftKey, moved: false };
-    plotOf(page).box.setPointerCapture(event.pointerId);
+    page.ui.plot.setPointerCapture(event.pointerId);
 }
 
 function dragTo(/** @type {Page} */ page, /** @type {{x: number, y: number}} */ point) {
     const hands = handsOf(page);
-    const plot = plotOf(page);
+    const { plot } = page;
     if (!hands.drag) return;
     if (Math.hypot(point.x - hands.drag.x, point.y - hands.drag.y) > 3) hands.drag.moved = true;
     if (!hands.drag.moved) return;
@@ -114,7 +114,7 @@ function dragTo(/** @type {Page} */ page, /** @type {{x: number, y: number}} */ 
 
 function plotMove(/** @type {Page} */ page, /** @type {PointerEvent} */ event) {
     const hands = handsOf(page);
-    const lane = laneOf(page);
+    const { lane } = page;
     const point = plotPoint(page, event);
     if (hands.fingers.has(event.pointerId)) hands.fingers.set(event.pointerId, point);
     if (hands.pinch) return movePinch(page);
@@ -150,7 +150,7 @@ const LEAVE_MS = 2000;
 /** Stops waiting: the pointer is back, or (`left`) the time is over. @param {Page} page @param {boolean} left */
 function endLeave(page, left) {
     clearTimeout(handsOf(page).leaveTimer);
-    plotOf(page).left = false;
+    page.plot.left = false;
     if (!left) return;
     page.state.pointer = null;
     invalidate(page, OVERLAY);
@@ -160,15 +160,15 @@ function plotLeave(/** @type {Page} */ page) {
     const hands = handsOf(page);
     if (hands.drag) return;
     clearTimeout(hands.leaveTimer);
-    plotOf(page).left = page.state.pointer !== null;
+    page.plot.left = page.state.pointer !== null;
     hands.leaveTimer = setTimeout(() => endLeave(page, true), LEAVE_MS);
     page.state.lanePointer = null;
-    laneOf(page).hover = null;
+    page.lane.hover = null;
     invalidate(page, OVERLAY);
 }
 
 function plotWheel(/** @type {Page} */ page, /** @type {WheelEvent} */ event) {
-    const plot = plotOf(page);
+    const { plot } = page;
     const point = plotPoint(page, event);
     event.preventDefault();
     const { along, across } = wheelPixels(event);
@@ -187,7 +187,7 @@ function plotGesture(page, event) {
     const hands = handsOf(page);
     const gesture = /** @type {MouseEvent & { scale: number }} */ (event);
     event.preventDefault();
-    const at = Math.min(1, Math.max(0, plotPoint(page, gesture).x / plotOf(page).width));
+    const at = Math.min(1, Math.max(0, plotPoint(page, gesture).x / page.plot.width));
     if (event.type === "gesturechange" && hands.fingers.size === 0)
         zoomWindow(page, gesture.scale / hands.gestureScale, at);
     hands.gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
@@ -196,26 +196,25 @@ function plotGesture(page, event) {
 /** Draws within the same frame if that is quick. Before the first drawing, which measures the box, does nothing.
  * @param {Page} page */
 function resizePlot(page) {
-    if (plotOf(page).draws === 0 || !isPlotMoved(page)) return;
+    if (page.plot.draws === 0 || !isPlotMoved(page)) return;
     invalidate(page, TIMELINE | MINIMAP);
     if (!isLarge(page)) flush(page);
 }
 
 export function startPlot(/** @type {Page} */ page) {
-    const plot = plotOf(page);
     const hands = handsOf(page);
-    plot.box.addEventListener("pointerdown", (event) => plotDown(page, event));
-    plot.box.addEventListener("pointermove", (event) => plotMove(page, event));
-    plot.box.addEventListener("pointerup", (event) => plotUp(page, event));
-    plot.box.addEventListener("pointercancel", (event) => {
+    page.ui.plot.addEventListener("pointerdown", (event) => plotDown(page, event));
+    page.ui.plot.addEventListener("pointermove", (event) => plotMove(page, event));
+    page.ui.plot.addEventListener("pointerup", (event) => plotUp(page, event));
+    page.ui.plot.addEventListener("pointercancel", (event) => {
         hands.fingers.delete(event.pointerId);
         hands.pinch = null;
         hands.drag = null;
     });
-    plot.box.addEventListener("pointerleave", () => plotLeave(page));
-    plot.box.addEventListener("wheel", (event) => plotWheel(page, event), { passive: false });
+    page.ui.plot.addEventListener("pointerleave", () => plotLeave(page));
+    page.ui.plot.addEventListener("wheel", (event) => plotWheel(page, event), { passive: false });
     for (const type of ["gesturestart", "gesturechange", "gestureend"])
-        plot.box.addEventListener(type, (event) => plotGesture(page, event));
-    plot.box.addEventListener("dblclick", () => plotDoubleClick(page));
-    new ResizeObserver(() => resizePlot(page)).observe(plot.box);
+        page.ui.plot.addEventListener(type, (event) => plotGesture(page, event));
+    page.ui.plot.addEventListener("dblclick", () => plotDoubleClick(page));
+    new ResizeObserver(() => resizePlot(page)).observe(page.ui.plot);
 }

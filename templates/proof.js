@@ -1,9 +1,8 @@
 // Shows the proof of a card: only its set is bright, at its moment, and a strip above the plot counts what is lit. Esc
 // goes back to the view before, with its window.
 import { fitOpening, goToView, hashOfState, readHash, writeHash } from "./address.js";
-import { plotOf } from "./canvas.js";
 import { askFindings } from "./questions.js";
-import { searchOf, setSearch } from "./search.js";
+import { setSearch } from "./search.js";
 import { change, flush, HEADER, heldMoment, invalidate, perPage } from "./state.js";
 import { formatBytes, formatAt, formatEvent, formatPlural, make, setText } from "./text.js";
 
@@ -16,7 +15,7 @@ const shownOf = perPage(() => ({
 /** The bright part of the allocations alive at the moment; null: nothing is faded. @param {Page} page */
 export function litNow(page) {
     const { state, view } = page;
-    const found = state.finding === null && !state.focus && state.search !== "" && searchOf(page).ready;
+    const found = state.finding === null && !state.focus && state.search !== "" && page.search.ready;
     if (state.finding === null && !state.focus && !found) return null;
     const event = heldMoment(page);
     const { place, ids, allocations: count, bytes } = view.c.lit(event, found ? 1 : 0);
@@ -93,16 +92,13 @@ function litText(page, index) {
  * @param {Page} page */
 export function drawProof(page) {
     const shown = shownOf(page);
-    const strip = page.element("proof", HTMLParagraphElement);
+    const strip = page.ui.proof;
     // Another view has taken its place, so there is nothing to go back to.
     const { finding } = page.state;
     strip.hidden = !shown.proof && finding === null;
     if (strip.hidden) return;
     const [text, figures] = finding === null ? [shown.proof?.text ?? "", ""] : litText(page, finding);
-    page.element("proof-text", HTMLSpanElement).replaceChildren(
-        make("b", "", text),
-        figures ? ` \u00b7 ${figures}` : "",
-    );
+    page.ui.proofText.replaceChildren(make("b", "", text), figures ? ` \u00b7 ${figures}` : "");
 }
 
 export function startProof(/** @type {Page} */ page) {
@@ -112,16 +108,16 @@ export function startProof(/** @type {Page} */ page) {
 /** Says that bands of a call site are drawn as one, and offers to draw each. @param {Page} page
  * @param {boolean} [expected] it will be so */
 export function drawGroups(page, expected = false) {
-    const strip = page.element("groups", HTMLParagraphElement);
-    const { dense, groups } = plotOf(page);
+    const strip = page.ui.groups;
+    const { dense, groups } = page.plot;
     const each = page.state.bands === "each";
     strip.hidden = !expected && groups === 0 && !(dense > 0 && each);
     if (strip.hidden) return;
-    page.element("groups-text", HTMLSpanElement).replaceChildren(
+    page.ui.groupsText.replaceChildren(
         make("b", "", each ? "Each by itself" : "Grouped by call site"),
         make("span", "", `: most are under 3 px high here${each ? "" : "; grey: smaller call sites"}`),
     );
-    setText(page.element("groups-each", HTMLButtonElement), each ? "Group them" : "Show each");
+    setText(page.ui.groupsEach, each ? "Group them" : "Show each");
 }
 
 export function startGroups(/** @type {Page} */ page) {

@@ -55,7 +55,7 @@ async function sayWhy(/** @type {Page} */ page, /** @type {string} */ why, /** @
     const dialog = make("dialog", "dialog", { id: "not-saved" }, make("p", "", why), ...(await copyable(blob)));
     dialog.append(makeButton("quiet", "Close", () => dialog.close()));
     dialog.addEventListener("close", () => dialog.remove());
-    page.element("app", HTMLElement).append(dialog);
+    page.ui.app.append(dialog);
     dialog.showModal();
 }
 

@@ -1,13 +1,9 @@
 // The page for scripts: window.strata (docs/page.md, "For scripts").
 import { hashOfState, readHash, setDevice, showAll } from "./address.js";
 import { checkView, makeCalls, NAMES, valueText } from "./calls.js";
-import { plotOf } from "./canvas.js";
 import { poolText } from "./describe.js";
 import { rowFigures } from "./device_rows.js";
 import { setFilter } from "./filter.js";
-import { uiOf } from "./header.js";
-import { laneOf } from "./lane.js";
-import { mapOf } from "./map_view.js";
 import { laneFigures } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { pictureFile } from "./picture.js";
@@ -25,7 +21,7 @@ import {
     SLOTS,
     treeObject,
 } from "./questions.js";
-import { searchOf, setSearch } from "./search.js";
+import { setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
     axisOfEvent,
@@ -148,9 +144,9 @@ async function changeView(page, wanted = {}) {
     if (wanted.search !== undefined) setSearch(page, wanted.search);
     if (wanted.selected !== undefined) select(page, wanted.selected);
     await drawn(page);
-    await Promise.all([searchOf(page).done, kept.done]);
+    await Promise.all([page.search.done, kept.done]);
     // Words show only now whether they can be understood.
-    const reason = (wanted.search && searchOf(page).error) || (wanted.filter && kept.error);
+    const reason = (wanted.search && page.search.error) || (wanted.filter && kept.error);
     if (reason) readHash(page, back);
     await drawn(page);
     if (reason) throw new RangeError(reason.endsWith(".") ? reason : `The view's words are wrong: ${reason}.`);
@@ -228,8 +224,8 @@ const callsOfView = (page) => ({
     search: async (/** @type {string} */ text) => {
         if (typeof text !== "string") throw new RangeError("A search is a text.");
         await changeView(page, { search: text });
-        uiOf(page).search.value = text;
-        return { ...searchOf(page).result };
+        page.ui.search.value = text;
+        return { ...page.search.result };
     },
     findings: () => askFindings(page.view).map((finding, i) => ({ ...finding, ids: findingIds(page.view, i) })),
 });
@@ -281,7 +277,7 @@ function callsOfDrawing(page) {
         lit: onScreen(() => litNow(page)),
         lanes: onScreen(() => laneFigures(page)),
         phases: onScreen(() => {
-            const own = laneOf(page).marks.filter(({ phase }) => phase >= 0);
+            const own = page.lane.marks.filter(({ phase }) => phase >= 0);
             return own.map(({ name, row, from, to }) => ({ name, row, from, to }));
         }),
         picture: async ({ scale = 1, names = true } = {}) => {
@@ -290,8 +286,8 @@ function callsOfDrawing(page) {
             return { url: await dataUrl(blob), ...places };
         },
         stats: onScreen(() => {
-            const [{ allocations }, { drawn, merged, draws, frameMs }] = [view.facts, plotOf(page)];
-            const times = { frameMs: frameMs.slice(), mapMs: mapOf(page).frameMs.slice() };
+            const [{ allocations }, { drawn, merged, draws, frameMs }] = [view.facts, page.plot];
+            const times = { frameMs: frameMs.slice(), mapMs: page.map.frameMs.slice() };
             const memoryBytes = session.module.memory.buffer.byteLength;
             const passing = kept.active ? kept.allocations : allocations;
             return { allocations, drawn, merged, draws, ...times, memoryBytes, kept: passing };

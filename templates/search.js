@@ -1,13 +1,13 @@
 // Searches all allocations, not only the visible ones. Words are those of the filter (layout/filter.h), joined by AND;
 // allocations that do not match are faded. The module understands the words; a regular expression is matched in a
 // worker (words.js).
-import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, perPage } from "./state.js";
+import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate } from "./state.js";
 import { setWindow } from "./window.js";
 import { Matcher, selectWords } from "./words.js";
 
 const SEARCH_SLOT = 1;
 
-export const searchOf = perPage(() => ({
+export const newSearch = () => ({
     /** The last search, with device and filter. */
     asked: "",
     /** Does the view have the matches? */
@@ -22,24 +22,19 @@ export const searchOf = perPage(() => ({
     matcher: null,
     /** Resolves when the running search is done. @type {Promise<void>} */
     done: Promise.resolve(),
-}));
-
-function askedNow(/** @type {Page} */ page) {
-    const { kept, state } = page;
-    return JSON.stringify([state.device, kept.version, state.search]);
-}
+});
 
 function finishSearch(/** @type {Page} */ page, /** @type {string} */ error) {
     const { allocations, bytes } = error ? { allocations: 0, bytes: 0 } : page.view.c.matches();
     const result = { allocations, bytesAtPeak: bytes };
-    Object.assign(searchOf(page), { error, ready: !error, running: false, result });
+    Object.assign(page.search, { error, ready: !error, running: false, result });
     applyOnly(page);
     invalidate(page, EVERYTHING);
 }
 
 /** Narrows list and sums to the matches, or widens them to all. @param {Page} page */
 function applyOnly(page) {
-    const search = searchOf(page);
+    const { search } = page;
     search.version++;
     page.view.c.narrow(page.state.only && search.ready ? 1 : 0);
 }
@@ -51,9 +46,8 @@ export function setOnly(/** @type {Page} */ page, /** @type {boolean} */ only) {
 
 /** Updates the matches to the words, the device and the filter. @param {Page} page */
 export function updateSearch(page) {
-    const { session, state, view } = page;
-    const search = searchOf(page);
-    const asked = askedNow(page);
+    const { kept, search, session, state, view } = page;
+    const asked = JSON.stringify([state.device, kept.version, state.search]);
     if (search.asked === asked) return;
     const result = { allocations: 0, bytesAtPeak: 0 };
     Object.assign(search, { asked, ready: false, error: "", running: state.search !== "", result });
@@ -93,7 +87,7 @@ function matchesFrom(page, direction) {
 /** Pins the next match after (or before) the pinned allocation, in order of birth; at first the first match in the
  * window. @param {Page} page @param {1 | -1} direction */
 export function goToMatch(page, direction) {
-    if (!searchOf(page).ready) return;
+    if (!page.search.ready) return;
     const allocation = page.view.c.next_match(matchesFrom(page, direction), direction);
     if (allocation < 0) return;
     change(page, { selected: allocation, focus: null });
@@ -103,7 +97,7 @@ export function goToMatch(page, direction) {
 /** The place of the pinned allocation among the matches, "3 of 96"; 0: it is not one of them, or none is pinned. */
 export function placeOfMatch(/** @type {Page} */ page) {
     const { state, view } = page;
-    if (!searchOf(page).ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected)
+    if (!page.search.ready || state.selected === null || view.c.next_match(state.selected - 1, 1) !== state.selected)
         return 0;
     return view.c.matches_until(state.selected) >>> 0;
 }

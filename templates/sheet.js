@@ -7,8 +7,8 @@ const HEIGHTS = ["low", "half", "full"];
 const DRAG = 40;
 
 export function startSheet(/** @type {Page} */ page) {
-    const grip = page.element("grip", HTMLButtonElement);
-    const { dataset } = page.element("main", HTMLElement);
+    const grip = page.ui.grip;
+    const { dataset } = page.ui.main;
     const nth = () => HEIGHTS.indexOf(dataset.sheet ?? "");
     const set = (/** @type {number} */ height) => (dataset.sheet = HEIGHTS[Math.min(2, Math.max(0, height))]);
     let from = 0;
@@ -34,7 +34,7 @@ export function startSheet(/** @type {Page} */ page) {
         set(nth() + by);
         consume(event);
     });
-    page.element("side", HTMLElement).addEventListener("click", ({ target }) => {
+    page.ui.side.addEventListener("click", ({ target }) => {
         if (target instanceof Element && target.closest("[role=tab]") && nth() === 0) set(1);
     });
 }

@@ -5,7 +5,7 @@ import { createCompare } from "./compare_view.js";
 import { drawSiteLine } from "./details.js";
 import { createEach } from "./each_view.js";
 import { shownMoment } from "./moment.js";
-import { drawList, listKeysOf, listsCategories } from "./panel.js";
+import { createWho, listsCategories } from "./panel.js";
 import { createPlan, devicePlan } from "./plan_view.js";
 import { makeSplitter } from "./splitter.js";
 import { change, drawn, perPage } from "./state.js";
@@ -22,11 +22,7 @@ import { createWhy } from "./why.js";
 /** @type {Registered[]} */
 const REGISTRY = [
     ["why", createWhy, "Why: what was found"],
-    [
-        "who",
-        (page) => ({ id: "who", draw: () => drawList(page), keys: listKeysOf(page) }),
-        "List of who holds the memory",
-    ],
+    ["who", createWho, "List of who holds the memory"],
     ["tree", createTree, "Tree of callers and callees"],
     ["compare", createCompare, "Compare A with B"],
     ["allocator", createAllocator, "Allocator: why more is reserved than in use"],
@@ -64,9 +60,8 @@ export const isSidePlaced = (page) => current(page).id === sideOf(page).placed;
 export function placeSide(page) {
     const side = sideOf(page);
     const shown = current(page);
-    page.element("who-forms", HTMLDivElement).hidden = tabIdOf(shown.id) !== "who";
-    page.element("group-by", HTMLSelectElement).hidden =
-        shown.id !== "who" || (listsCategories(page) && page.state.groupBy === "site");
+    page.ui.whoForms.hidden = tabIdOf(shown.id) !== "who";
+    page.ui.groupBy.hidden = shown.id !== "who" || (listsCategories(page) && page.state.groupBy === "site");
     for (const id of FORMS) page.press(`form-${id}`, id === shown.id);
     for (const { id, count, urgent } of side.views) {
         panelOf(page, id).hidden = id !== shown.id;
@@ -159,11 +154,10 @@ const SIDE_LEAST = 280;
 const STAGE_LEAST = 520;
 
 function startWidth(/** @type {Page} */ page) {
-    const box = page.element("side", HTMLElement);
-    makeSplitter(page.element("split-side", HTMLDivElement), {
+    const box = page.ui.side;
+    makeSplitter(page.ui.splitSide, {
         read: () => box.offsetWidth,
-        write: (pixels) =>
-            page.element("main", HTMLElement).style.setProperty("--side", pixels === null ? "" : `${pixels}px`),
+        write: (pixels) => page.ui.main.style.setProperty("--side", pixels === null ? "" : `${pixels}px`),
         least: SIDE_LEAST,
         most: () => innerWidth - STAGE_LEAST,
         sign: -1,

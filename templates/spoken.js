@@ -1,10 +1,9 @@
 // Texts for screen readers: what was opened, done or found, each said once and as a sentence. Nothing here follows the
 // pointer, and while the page is open no other part of it is a live region.
-import { plotOf } from "./canvas.js";
 import { lifetimeText } from "./describe.js";
 import { filterIsEmpty, keptSentence } from "./filter.js";
 import { askFindings } from "./questions.js";
-import { placeOfMatch, searchOf } from "./search.js";
+import { placeOfMatch } from "./search.js";
 import { allocationWord, drawn, perPage } from "./state.js";
 import { formatBytes, formatCount, formatPlural, setText } from "./text.js";
 
@@ -23,7 +22,7 @@ const saidOf = perPage(() => ({
 }));
 
 export function say(/** @type {Page} */ page, /** @type {string} */ text) {
-    setText(page.element("spoken", HTMLParagraphElement), text);
+    setText(page.ui.spoken, text);
 }
 
 /** The file, and its most urgent finding. @param {Page} page */
@@ -41,7 +40,7 @@ function filterText(/** @type {Page} */ page) {
 }
 
 function searchText(/** @type {Page} */ page) {
-    const search = searchOf(page);
+    const { search } = page;
     if (page.state.search === "") return "";
     const { allocations, bytesAtPeak } = search.result;
     const many = formatPlural(allocations, allocationWord(page));
@@ -54,7 +53,7 @@ function pinText(page) {
     if (state.selected === null) return "Nothing selected.";
     const allocation = view.c.allocation(state.selected);
     const place = placeOfMatch(page);
-    const which = place ? `${formatCount(place)} of ${formatCount(searchOf(page).result.allocations)}` : "Pinned";
+    const which = place ? `${formatCount(place)} of ${formatCount(page.search.result.allocations)}` : "Pinned";
     const what = `${formatBytes(allocation.bytes)} of ${view.stackSite(allocation.stack)}`;
     return `${which}: ${what}, ${lifetimeText(page, allocation)}.`;
 }
@@ -62,7 +61,7 @@ function pinText(page) {
 /** Is a search or a filter still running? @param {Page} page */
 function isSearching(page) {
     const { kept, state } = page;
-    return searchOf(page).running || !(kept.active || kept.error || filterIsEmpty(state.filter));
+    return page.search.running || !(kept.active || kept.error || filterIsEmpty(state.filter));
 }
 
 async function speak(/** @type {Page} */ page) {
@@ -73,7 +72,7 @@ async function speak(/** @type {Page} */ page) {
     /** @type {string[]} */
     const sentences = [];
     if (!said.opened) sentences.push(openedText(page));
-    if (!said.opened || said.moved) sentences.push(String(plotOf(page).timeline.getAttribute("aria-label")));
+    if (!said.opened || said.moved) sentences.push(String(page.plot.timeline.getAttribute("aria-label")));
     const now = { filter: filterText(page), search: searchText(page) };
     if (now.filter !== said.filter)
         sentences.push(now.filter || `No filter: all ${formatPlural(view.facts.allocations, allocationWord(page))}.`);

@@ -2,7 +2,7 @@
 // drawing of what shows them; the drawing happens once per animation frame (draw() in page.js).
 import { COLORING_TITLES } from "page_api";
 import { View } from "./session.js";
-import { element, formatDuration, formatEvent } from "./text.js";
+import { formatDuration, formatEvent } from "./text.js";
 import { AT_ONCE, nextTurn } from "./turns.js";
 
 /** After so many milliseconds of a drawing the browser gets a turn: the next step may take ten times as long. */
@@ -50,137 +50,102 @@ export const emptyFilter = () => ({
     words: "",
 });
 
-export const newState = () => ({
+/** @template T @param {T} usual @param {number} [parts] of the page that show the field: they are out of date once it
+ * changes; what shows the pointer is drawn by the code that moves it @returns {[usual: T, parts: number]} */
+const field = (usual, parts = 0) => [usual, parts];
+
+const newFields = () => ({
     /** Index of the device. */
-    device: 0,
+    device: field(0, EVERYTHING),
     /** Are the other devices shown too, on one axis of time? */
-    all: false,
-    /** @type {"events" | "time"} */
-    axis: "events",
+    all: field(false, EVERYTHING),
+    axis: field(/** @type {"events" | "time"} */ ("events"), EVERYTHING),
     /** Window along the axis, in events or in microseconds since the first event. */
-    from: 0,
-    to: 1,
+    from: field(0, TIMELINE | OVERLAY),
+    to: field(1, TIMELINE | OVERLAY),
     /** Window of bytes; top 0: as high as the whole run needs. */
-    bottom: 0,
-    top: 0,
-    colorBy: "site",
+    bottom: field(0, TIMELINE | OVERLAY),
+    top: field(0, TIMELINE | OVERLAY),
+    colorBy: field("site", TIMELINE | LIST | DETAIL | LEGEND | HEADER | MAP),
     /** The order of the stack: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
-    viewBy: "age",
+    viewBy: field("age", TIMELINE | OVERLAY | HEADER),
     /** "each": bands too thin to be told apart are nevertheless drawn one by one. */
-    bands: "",
+    bands: field("", TIMELINE | OVERLAY | HEADER),
     /** The list's grouping, one of questions.js' GROUPINGS. */
-    groupBy: "site",
-    theme: "auto",
-    search: "",
+    groupBy: field("site", LIST | HEADER),
+    theme: field("auto", EVERYTHING),
+    search: field("", TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MINIMAP | MAP),
     /** List and sums cover only the search's matches. */
-    only: false,
+    only: field(false, LIST | DETAIL | LEGEND | HEADER),
     /** The order of the table of allocations: a key of each_view.js' columns; a "-" before it: falling. */
-    order: "-bytes",
-    /** Pinned allocation. @type {number | null} */
-    selected: null,
-    /** @type {Focus | null} */
-    focus: null,
-    /** The number of the finding whose set is highlighted. @type {number | null} */
-    finding: null,
-    /** A change of the plan, and the memory in use that it would need. @type {{title: string, bytes: number} | null} */
-    planned: null,
-    /** The event at which the list is held; null: the peak. @type {number | null} */
-    moment: null,
+    order: field("-bytes", LIST),
+    /** Pinned allocation. */
+    selected: field(/** @type {number | null} */ (null), TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MAP),
+    focus: field(/** @type {Focus | null} */ (null), TIMELINE | OVERLAY | LIST | DETAIL | MAP),
+    /** The number of the finding whose set is highlighted. */
+    finding: field(/** @type {number | null} */ (null), TIMELINE | OVERLAY | MAP | HEADER),
+    /** A change of the plan, and the memory in use that it would need. */
+    planned: field(/** @type {{title: string, bytes: number} | null} */ (null), OVERLAY | LIST | HEADER),
+    /** The event at which the list is held; null: the peak. */
+    moment: field(/** @type {number | null} */ (null), OVERLAY | LIST | DETAIL | MAP),
     /** The list's question about the selected range, a key of questions.js' QUESTIONS. */
-    rangeOf: "allocated",
-    filter: emptyFilter(),
+    rangeOf: field("allocated", LIST),
+    filter: field(emptyFilter(), HEADER),
     /** Counts the filter's results, so that a new result is drawn. */
-    filtered: 0,
+    filtered: field(0, TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP | MAP),
     /** The open tab of the side: an id of side.js' registry. */
-    tab: "who",
+    tab: field("who", LIST | OVERLAY),
     /** The tree's direction, one of questions.js' TREES. */
-    treeDirection: "callees",
+    treeDirection: field("callees", LIST),
     /** The frame with which the tree begins; 0: the tree holds everything. */
-    treeFrom: 0,
+    treeFrom: field(0, LIST),
     /** Levels of the icicle. */
-    treeDepth: 9,
+    treeDepth: field(9, LIST),
     /** The tree is coloured by the change since mark A. */
-    treeChange: false,
+    treeChange: field(false, LIST),
     /** The order of the list; with "-" the other way round. */
-    sortBy: "bytes",
+    sortBy: field("bytes", LIST),
     /** Ends of a comparison, as ends.js spells them; "": those chosen by default. */
-    compareA: "",
-    compareB: "",
-    compareBy: "site",
-    /** Moments that are marked A, B and C, with people's notes. @type {{event: number, note: string}[]} */
-    marks: [],
-    compareWhat: "peak",
+    compareA: field("", LIST | OVERLAY | TIMELINE),
+    compareB: field("", LIST | OVERLAY | TIMELINE),
+    compareBy: field("site", LIST),
+    /** Moments that are marked A, B and C, with people's notes. */
+    marks: field(/** @type {{event: number, note: string}[]} */ ([]), TIMELINE | LIST | OVERLAY),
+    compareWhat: field("peak", LIST),
     /** Is the map below the timeline open? Its segments are in one of MAP_ORDERS. */
-    mapOpen: false,
-    mapOrder: "hole",
-    /** The hole that is chosen: a free block after an event. @type {{event: number, block: number} | null} */
-    hole: null,
+    mapOpen: field(false, EVERYTHING),
+    mapOrder: field("hole", MAP),
+    /** The hole that is chosen: a free block after an event. */
+    hole: field(/** @type {{event: number, block: number} | null} */ (null), MAP | LIST | OVERLAY | DETAIL),
     /** CSS pixels of the lane of unused memory; 0: as many as it has by itself. */
-    laneSize: 0,
+    laneSize: field(0, TIMELINE | OVERLAY),
     /** Does the lane show internal phases? */
-    internals: false,
-    /** Selected range along the axis. @type {{from: number, to: number} | null} */
-    range: null,
-    /** Words of the address that were not understood. @type {string[]} */
-    misread: [],
-    /** The plot's CSS pixel under the pointer. @type {{x: number, y: number} | null} */
-    pointer: null,
-    /** The same while it is over the lane of phases. @type {{x: number, y: number} | null} */
-    lanePointer: null,
+    internals: field(false, TIMELINE | OVERLAY | MINIMAP),
+    /** Selected range along the axis. */
+    range: field(/** @type {{from: number, to: number} | null} */ (null), OVERLAY | LIST),
+    /** Words of the address that were not understood. */
+    misread: field(/** @type {string[]} */ ([]), HEADER),
+    /** The plot's CSS pixel under the pointer. */
+    pointer: field(/** @type {{x: number, y: number} | null} */ (null)),
+    /** The same while it is over the lane of phases. */
+    lanePointer: field(/** @type {{x: number, y: number} | null} */ (null)),
 });
 
-/** The parts that are out of date once a field changes. Fields that are not listed (the pointer) are drawn by the code
- * that changes them. @type {Partial<Record<keyof PageState, number>>} */
-const SHOWN_BY = {
-    device: EVERYTHING,
-    all: EVERYTHING,
-    axis: EVERYTHING,
-    from: TIMELINE | OVERLAY,
-    to: TIMELINE | OVERLAY,
-    bottom: TIMELINE | OVERLAY,
-    top: TIMELINE | OVERLAY,
-    colorBy: TIMELINE | LIST | DETAIL | LEGEND | HEADER | MAP,
-    groupBy: LIST | HEADER,
-    viewBy: TIMELINE | OVERLAY | HEADER,
-    bands: TIMELINE | OVERLAY | HEADER,
-    theme: EVERYTHING,
-    search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MINIMAP | MAP,
-    only: LIST | DETAIL | LEGEND | HEADER,
-    order: LIST,
-    selected: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MAP,
-    focus: TIMELINE | OVERLAY | LIST | DETAIL | MAP,
-    finding: TIMELINE | OVERLAY | MAP | HEADER,
-    planned: OVERLAY | LIST | HEADER,
-    moment: OVERLAY | LIST | DETAIL | MAP,
-    rangeOf: LIST,
-    filter: HEADER,
-    filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP | MAP,
-    tab: LIST | OVERLAY,
-    treeDirection: LIST,
-    treeFrom: LIST,
-    treeDepth: LIST,
-    treeChange: LIST,
-    sortBy: LIST,
-    compareA: LIST | OVERLAY | TIMELINE,
-    compareB: LIST | OVERLAY | TIMELINE,
-    marks: TIMELINE | LIST | OVERLAY,
-    compareBy: LIST,
-    compareWhat: LIST,
-    mapOpen: EVERYTHING,
-    mapOrder: MAP,
-    hole: MAP | LIST | OVERLAY | DETAIL,
-    laneSize: TIMELINE | OVERLAY,
-    internals: TIMELINE | OVERLAY | MINIMAP,
-    range: OVERLAY | LIST,
-    misread: HEADER,
-};
+/** @typedef {{[K in keyof ReturnType<typeof newFields>]: ReturnType<typeof newFields>[K][0]}} PageState */
+
+/** @returns {PageState} */
+export const newState = () =>
+    /** @type {any} */ (Object.fromEntries(Object.entries(newFields()).map(([name, [usual]]) => [name, usual])));
+
+/** The parts that show each field. */
+const SHOWN_BY = new Map(Object.entries(newFields()).map(([name, [, parts]]) => [name, parts]));
 
 /** Fields that change along with the module's view: a drawing cannot go on with the old ones.
  * @type {Set<keyof PageState>} */
 const OF_VIEW = new Set(["device", "all", "search", "only", "filter", "filtered"]);
 
 /** The filter's results, which are empty at first. */
-const newKept = () => ({
+export const newKept = () => ({
     active: false,
     allocations: 0,
     bytesAtPeak: 0,
@@ -198,35 +163,6 @@ const newKept = () => ({
 /** @typedef {{views: View[], whole: (page: Page) => {from: number, to: number}, top: number}} Beside what a page has in
  * common with one beside it: both views, how far both reach, in its own events, and the top of their axis of bytes */
 
-/** Makes a shown recording. Every function that shows a part of it takes this as its first argument. A document may
- * have several. @param {View} view @param {string} suffix of the ids of its elements @param {Beside | null} beside */
-export function createPage(view, suffix, beside) {
-    return {
-        session: view.session,
-        view,
-        beside,
-        suffix,
-        /** Views of the side that come before the usual ones. @type {import("./side.js").Registered[]} */
-        first: [],
-        /** While steps and findings are being found: what is known of them.
-         * @type {{findings: number, parts: boolean, layers: boolean} | null} */
-        opening: null,
-        /** Facts that the writer of the page added. @type {Record<string, unknown>} */
-        meta: view.session.meta(),
-        state: newState(),
-        /** The result of the module's filter. */
-        kept: newKept(),
-        /** Is the page being printed? Paper is light. */
-        printing: false,
-        /** @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
-        element: (id, type) => element(id + suffix, type),
-        /** @param {string} id @param {boolean} pressed */
-        press: (id, pressed) => element(id + suffix, HTMLButtonElement).setAttribute("aria-pressed", String(pressed)),
-        /** @param {string} id @param {(event: MouseEvent) => void} act */
-        onClick: (id, act) => element(id + suffix, HTMLButtonElement).addEventListener("click", act),
-    };
-}
-
 /**
  * A value for each page, made when it is first asked for.
  * @template T
@@ -240,6 +176,16 @@ export function perPage(make) {
         const known = made.get(page) ?? make(page);
         if (!made.has(page)) made.set(page, known);
         return known;
+    };
+}
+
+/** Keeps what was made last: with other keys it is made again. */
+export function newMemo() {
+    let [known, value] = ["", /** @type {any} */ (null)];
+    return (/** @type {unknown[]} */ keys, /** @type {() => any} */ make) => {
+        const asked = JSON.stringify(keys);
+        if (asked !== known) [known, value] = [asked, make()];
+        return value;
     };
 }
 
@@ -466,8 +412,9 @@ export function change(page, fields) {
     let parts = 0;
     for (const [name, value] of /** @type {[keyof PageState, unknown][]} */ (Object.entries(fields))) {
         if (state[name] === value) continue;
-        if (SHOWN_BY[name]) leaveDrawing(page, name);
-        parts |= SHOWN_BY[name] ?? 0;
+        const shows = SHOWN_BY.get(name) ?? 0;
+        if (shows) leaveDrawing(page, name);
+        parts |= shows;
         /** @type {Record<string, unknown>} */ (state)[name] = value;
     }
     if (parts === 0) return;
@@ -624,9 +571,12 @@ export function select(page, allocation) {
     change(page, { selected: allocation, focus: allocation === null || site === 0 ? null : { by: "site", id: site } });
 }
 
+/** Is this highlighted? @param {Page} page @param {Focus | null} focus */
+export const isFocused = ({ state }, focus) =>
+    focus !== null && state.focus?.by === focus.by && state.focus.id === focus.id;
+
 /** Highlights a row of the list, or if it is highlighted already, nothing. @param {Page} page @param {Focus} focus */
 export function toggleFocus(page, focus) {
-    const { state } = page;
-    const same = state.focus?.by === focus.by && state.focus.id === focus.id;
-    change(page, { focus: same && state.selected === null ? null : focus, selected: null });
+    const off = isFocused(page, focus) && page.state.selected === null;
+    change(page, { focus: off ? null : focus, selected: null });
 }

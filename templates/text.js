@@ -137,6 +137,15 @@ export function element(id, type) {
     return found;
 }
 
+/** The elements of page.html by their ids, "trust-body" as trustBody. @param {string} suffix of the ids of a copy
+ * @returns {PageElements} */
+export function elementsOf(suffix) {
+    const all = Array.from(document.querySelectorAll("[id]")).filter(({ id }) => id.endsWith(suffix));
+    const nameOf = (/** @type {string} */ id) => id.replace(/-(.)/g, (_, letter) => letter.toUpperCase());
+    const named = all.map((one) => [nameOf(one.id.slice(0, one.id.length - suffix.length)), one]);
+    return /** @type {any} */ (Object.fromEntries(named));
+}
+
 /** Sets properties of an element, and by the same names its attributes: those with a "-", and `role`.
  * @template {HTMLElement} T @param {T} target @param {Record<string, unknown>} fields undefined: it stays as it is */
 export function setAll(target, fields) {

@@ -1,9 +1,8 @@
 // Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows unfold.
 import { setFilter } from "./filter.js";
-import { foldByArrows, makeCell, makeGrid, makeLine, showChosen } from "./grid.js";
-import { VirtualList } from "./list.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
-import { change, heldMoment, invalidate, isDark, LIST, momentText, rangeEvents } from "./state.js";
+import { change, heldMoment, invalidate, isDark, isFocused, LIST, momentText, newMemo, rangeEvents } from "./state.js";
+import { makeLine, showChosen, Table } from "./table.js";
 import {
     after,
     baseName,
@@ -165,8 +164,7 @@ function fillLine(/** @type {Tree} */ tree, /** @type {TreeLine} */ line, /** @t
     setText(line.delta, tree.against && !itself ? formatChange(since, tree.figures.text) : "");
     line.delta.classList.toggle("more", since > 0);
     line.delta.classList.toggle("less", since < 0);
-    const now = tree.state.focus;
-    const isLit = now !== null && now.by === focusOf(tree.page, frame, row.level)?.by && now.id === frame;
+    const isLit = isFocused(tree.page, focusOf(tree.page, frame, row.level));
     showChosen(line.element, !many && !itself && isLit);
     line.element.setAttribute("aria-expanded", String(tree.open.has(row.node)));
 }
@@ -220,15 +218,15 @@ function draw(/** @type {Tree} */ tree) {
     tree.against = before !== null && "at" in question;
     const { device, treeDirection, treeFrom, treeDepth, treeChange } = tree.state;
     const of = [device, question, treeDirection, treeFrom, tree.kept.version, before, treeDepth, treeChange];
-    const now = JSON.stringify([...of, isDark(tree.page)]);
-    const isOther = tree.asked !== now;
-    if (isOther) {
-        tree.asked = now;
+    const planted = tree.planted([...of, isDark(tree.page)], () => {
         tree.deepest = 1;
         tree.over = callersAbove(tree, question);
-        plant(tree, question, tree.state.treeDirection);
-    } else keepTree(tree);
-    if (isOther || tree.searched !== tree.words.value) {
+        plant(tree, question, treeDirection);
+        return {};
+    });
+    keepTree(tree);
+    if (tree.shown !== planted || tree.searched !== tree.words.value) {
+        tree.shown = planted;
         search(tree);
         tree.open = new Set();
         tree.opened = new Set();
@@ -241,7 +239,7 @@ function draw(/** @type {Tree} */ tree) {
         }
         renew(tree);
         drawIcicle(tree, tree.over);
-        tree.list.restart();
+        tree.table.list.restart();
     }
     const { bytes, count } = node(tree, 0);
     const at = "at" in question ? Number(question.at) : null;
@@ -259,21 +257,21 @@ function draw(/** @type {Tree} */ tree) {
     setText(tree.total, total);
     tree.changes.hidden = !tree.against;
     tree.changes.setAttribute("aria-pressed", String(tree.state.treeChange));
-    tree.scroll.classList.toggle("against", tree.against);
+    tree.table.scroll.classList.toggle("against", tree.against);
     tree.only.hidden = !tree.state.focus || !["frame", "site", "file"].includes(tree.state.focus.by);
     tree.here.hidden = tree.state.focus?.by !== "frame" || tree.state.focus.id === tree.state.treeFrom;
     tree.back.hidden = tree.state.treeFrom === 0;
     tree.press(tree.state.treeDirection);
-    tree.scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
-    tree.list.draw(tree.rows.length);
+    tree.table.scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
+    tree.table.draw(tree.rows.length, (i) => tree.rows[i]);
 }
 
 function goBack(/** @type {Page} */ page) {
     change(page, { treeFrom: 0 });
 }
 
-/** The view's elements, and their contents. @param {Page} page @param {HTMLElement} box @param {{fill: (line: TreeLine,
- * index: number) => void, choose: (index: number) => void, search: () => void}} use */
+/** The view's elements, and their contents. @param {Page} page @param {HTMLElement} box
+ * @param {Omit<import("./table.js").Filling<TreeLine, TreeRow>, "make">} use */
 function makeTree(page, box, use) {
     const { state } = page;
     const title = make("h2", "", "");
@@ -289,7 +287,7 @@ function makeTree(page, box, use) {
     const head = make("div", "panel-head", title, directions, changes, total);
     const hint = "Search in the tree";
     const words = make("input", "", { type: "search", placeholder: hint, "aria-label": hint });
-    words.addEventListener("input", use.search);
+    words.addEventListener("input", () => invalidate(page, LIST));
     const depth = make("input", "", { type: "range", min: "1", "aria-label": "Levels of the icicle" });
     depth.addEventListener("input", () => change(page, { treeDepth: Number(depth.value) }));
     const levels = make("span", "tree-levels");
@@ -303,23 +301,29 @@ function makeTree(page, box, use) {
     const icicle = makeBox("group", "icicle", "Icicle of callers");
     // Focusable, so that keys scroll it if it scrolls.
     icicle.tabIndex = 0;
-    const heads = [
-        ["Frame", ""],
-        ["Bytes", "number"],
-        ["Share", "number"],
-        ["Count", "number"],
-        ["\u2212 A", "number delta"],
-    ].map(([name, kind]) => makeCell("columnheader", kind, name));
-    const { scroll, body } = makeGrid(`tree-rows${page.suffix}`, heads, { kind: "colored", role: "treegrid" });
-    scroll.setAttribute("aria-label", "Tree of callers");
-    box.replaceChildren(head, tools, icicle, scroll);
+    /** @type {Table<TreeLine, TreeRow>} */
+    const table = new Table(
+        page,
+        "tree-rows",
+        [
+            ["Frame", ""],
+            ["Bytes", "number"],
+            ["Share", "number"],
+            ["Count", "number"],
+            ["\u2212 A", "number delta"],
+        ],
+        { make: makeRow, ...use },
+        { "aria-label": "Tree of callers" },
+        { kind: "colored", role: "treegrid" },
+    );
+    box.replaceChildren(head, tools, icicle, table.scroll);
     const { kept, session, view } = page;
-    const { fill, choose } = use;
     return {
         ...{ page, kept, session, state, view },
-        ...{ title, total, press, changes, words, depth, levels, only, here, back, icicle, scroll },
-        list: new VirtualList(scroll, body, { make: makeRow, fill, choose, redraw: () => invalidate(page, LIST) }),
-        asked: "",
+        ...{ title, total, press, changes, words, depth, levels, only, here, back, icicle, table },
+        planted: newMemo(),
+        /** The planting whose rows are shown. */
+        shown: {},
         /** The words that were searched last. */
         searched: "",
         /** The number of nodes. */
@@ -350,13 +354,10 @@ function makeTree(page, box, use) {
 export function createTree(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     /** @type {Tree} */
     const tree = makeTree(page, box, {
-        fill: (line, index) => fillLine(tree, line, tree.rows[index]),
-        choose: (index) => choose(tree, tree.rows[index]),
-        search: () => invalidate(page, LIST),
-    });
-    foldByArrows(tree.scroll, () => {
-        const row = tree.rows[tree.list.active];
-        return row && !row.small.length ? { open: tree.open.has(row.node), turn: () => choose(tree, row) } : null;
+        fill: (line, row) => fillLine(tree, line, row),
+        choose: (row) => choose(tree, row),
+        isOpen: (row) => (row.small.length ? null : tree.open.has(row.node)),
+        turn: (row) => choose(tree, row),
     });
     return {
         id: "tree",

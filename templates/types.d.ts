@@ -33,9 +33,15 @@ type Batch = import("./index/data.js").Batch;
 type Context = CanvasRenderingContext2D;
 
 /** A recording as it is shown (state.js). */
-type Page = ReturnType<typeof import("./state.js").createPage>;
+interface Page extends ReturnType<typeof import("./page.js").newPage> {
+    gutter: ReturnType<typeof import("./canvas.js").newGutter>;
+    lane: import("./lane.js").Lane;
+    map: ReturnType<typeof import("./map_view.js").newMap>;
+    plot: ReturnType<typeof import("./canvas.js").newPlot>;
+    search: ReturnType<typeof import("./search.js").newSearch>;
+}
 
-type PageState = ReturnType<typeof import("./state.js").newState>;
+type PageState = import("./state.js").PageState;
 
 /** Browsers of 2025. */
 interface Uint8Array {

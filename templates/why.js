@@ -10,7 +10,7 @@ import { prove, showFinding, shownName } from "./proof.js";
 import { askCards, askFindings, askSteps, askSums, findingIds, findingsCount, listSums, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import { askAll, capacityBytes, change, momentText } from "./state.js";
+import { askAll, capacityBytes, change, momentText, newMemo } from "./state.js";
 import { consume, copyText, formatAt, formatBytes, formatCount, formatEvent } from "./text.js";
 import { make, makeBox, makeButton, setAll, tableFigures } from "./text.js";
 
@@ -332,20 +332,16 @@ function peakMade(page) {
 /** Numbers the cards as scripts know them. If a document has two pages, those of the chosen one are numbered.
  * @param {Page} page */
 export function nameCards(page) {
-    const inHand = !page.beside || page.element("app", HTMLElement).classList.contains("in-hand");
-    for (const [i, card] of page.element("panel-why", HTMLElement).querySelectorAll(".card").entries())
+    const inHand = !page.beside || page.ui.app.classList.contains("in-hand");
+    for (const [i, card] of page.ui.panelWhy.querySelectorAll(".card").entries())
         if (inHand) card.setAttribute("data-finding", String(i));
         else card.removeAttribute("data-finding");
 }
 
 export function createWhy(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     const { view } = page;
-    let drawn = "";
-    const draw = () => {
-        const asked = page.opening ? "" : String(view.device);
-        if (!asked) box.textContent = "Looking for findings \u2026";
-        if (drawn === asked) return;
-        drawn = asked;
+    const drawn = newMemo();
+    const fill = () => {
         const findings = askFindings(view);
         const cards = findings.map((finding, i) =>
             findingCard(page, finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)),
@@ -354,6 +350,10 @@ export function createWhy(/** @type {Page} */ page, /** @type {HTMLElement} */ b
         box.replaceChildren(...cards, ...peakMade(page), foot);
         nameCards(page);
         box.prepend(...settingCard(page));
+    };
+    const draw = () => {
+        if (page.opening) box.textContent = "Looking for findings \u2026";
+        else drawn([view.device], fill);
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));

@@ -9,6 +9,7 @@ import {
     exactPlace,
     invalidate,
     LIST,
+    newMemo,
     OVERLAY,
     perPage,
     rangeEvents,
@@ -24,17 +25,13 @@ const MIN_WINDOW_BYTES = 4096;
 
 /** Top of the y axis for the whole run of a device, kept because every point of an outline asks for it and the module
  * looks at all moments. */
-const headroomOf = perPage(() => ({ device: -1, bytes: 1 }));
+const headroomOf = perPage(() => newMemo());
 
 /** The top of the y axis. What the filter leaves gets a scale of its own if it would be flat otherwise. */
 function mostBytes(/** @type {Page} */ page) {
     const { kept, state, view } = page;
-    const headroom = headroomOf(page);
-    if (headroom.device !== state.device) {
-        headroom.device = state.device;
-        headroom.bytes = view.c.headroom(-1, view.facts.events, capacityBytes(page));
-    }
-    return kept.top || Math.max(headroom.bytes, page.beside?.top ?? 0);
+    const ask = () => view.c.headroom(-1, view.facts.events, capacityBytes(page));
+    return kept.top || Math.max(headroomOf(page)([state.device], ask), page.beside?.top ?? 0);
 }
 
 /** The bytes between which a narrow window was drawn last, so that its bands can be told apart; top 0: none. */

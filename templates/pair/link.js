@@ -1,5 +1,5 @@
 // Makes two pages move together: what is chosen in one is chosen in the other, at the matching place.
-import { axisOfX, plotOf, xOfAxis } from "../canvas.js";
+import { axisOfX, xOfAxis } from "../canvas.js";
 import { setFilter } from "../filter.js";
 import { setSearch } from "../search.js";
 import { axisOfEvent, change, eventOfAxis, invalidate, OVERLAY } from "../state.js";
@@ -83,8 +83,8 @@ export function createLink(a, b, matches, beside) {
     /** Shows the cursor of one page in the other. @param {Page} page */
     const point = (page) => {
         const [its, { pointer }] = [other(page), page.state];
-        const plot = plotOf(its);
-        const there = link.linked && pointer && !plotOf(page).left;
+        const plot = its.plot;
+        const there = link.linked && pointer && !page.plot.left;
         const x = there ? xOfAxis(its, placed(page, axisOfX(page, pointer.x))) : -1;
         const pointed = x >= 0 && x < plot.width ? x : null;
         if (pointed === plot.pointed) return;

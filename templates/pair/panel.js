@@ -1,19 +1,18 @@
 // The differences, beside the timelines: causes as cards, and call sites, files, categories or calls as rows that add
 // up.
+import { invalidate, isDark, LIST } from "../state.js";
 import {
     asSum,
+    END_COLUMNS,
     fillEnds,
-    foldByArrows,
-    makeEndHeads,
-    makeGrid,
     makeLine,
+    nameEnds,
     setName,
     showChosen,
     showColor,
     showFold,
-} from "../grid.js";
-import { VirtualList } from "../list.js";
-import { invalidate, isDark, LIST } from "../state.js";
+    Table,
+} from "../table.js";
 import {
     baseName,
     dotted,
@@ -143,10 +142,6 @@ function makeChoice(/** @type {[key: string, text: string][]} */ choices, /** @t
 /** Makes the rows of one kind, which are added up once they are asked for.
  * @param {Pair} pair @param {Page} page @param {HTMLElement} box of the view; nothing is added up while it is hidden */
 function createRows(pair, page, box) {
-    const { heads, setUnit } = makeEndHeads();
-    const classes = { kind: "pair-list", row: "row pair-row", role: "treegrid" };
-    const { scroll, body } = makeGrid(`pair-rows${page.suffix}`, heads, classes);
-    scroll.setAttribute("aria-label", "Differences");
     const sum = asSum(makeRow());
     sum.swatch.hidden = sum.fold.hidden = true;
     setText(sum.text, "Sum");
@@ -172,36 +167,41 @@ function createRows(pair, page, box) {
         };
         void inTurns(of.pairs.open(at), opened, () => calls !== of);
     };
-    /** Is the row open? null: it calls nothing. @param {Row | undefined} row */
+    /** Is the row open? null: it calls nothing. @param {Row} row */
     const isOpen = (row) => {
         const at = /** @type {Call} */ (row);
-        return at && calls?.pairs.folds(at) ? calls.open.has(at) : null;
+        return calls?.pairs.folds(at) ? calls.open.has(at) : null;
     };
-    const list = new VirtualList(scroll, body, {
-        make: makeRow,
-        fill: (line, index) => {
-            const row = rows[index];
-            const moved = row.before && row.before !== row.name ? ` (A: ${row.before})` : "";
-            setName(line.text, row.name);
-            const counts = `: ${formatPlural(row.aCount, "allocation")} in A, ${formatCount(row.bCount)} in B`;
-            line.what.title = `${row.name}${moved}${calls ? "" : counts}`;
-            line.what.style.paddingLeft = row.level ? `${row.level * 14}px` : "";
-            showFold(line, false, isOpen(row));
-            showColor(line, ["site", "calls"].includes(pair.shown.rows) ? pair.siteColor(row.name, isDark(page)) : "");
-            fillEnds(line, row, figures.number, "\u2013");
-            line.element.classList.toggle("pair-gone", row.b === 0 && row.a > 0);
-            showChosen(line.element, pair.litSite() === row.name);
+    /** @type {Table<ReturnType<typeof makeRow>, Row>} */
+    const table = new Table(
+        page,
+        "pair-rows",
+        END_COLUMNS,
+        {
+            make: makeRow,
+            fill(line, row) {
+                const moved = row.before && row.before !== row.name ? ` (A: ${row.before})` : "";
+                setName(line.text, row.name);
+                const counts = `: ${formatPlural(row.aCount, "allocation")} in A, ${formatCount(row.bCount)} in B`;
+                line.what.title = `${row.name}${moved}${calls ? "" : counts}`;
+                line.what.style.paddingLeft = row.level ? `${row.level * 14}px` : "";
+                showFold(line, false, isOpen(row));
+                const named = ["site", "calls"].includes(pair.shown.rows);
+                showColor(line, named ? pair.siteColor(row.name, isDark(page)) : "");
+                fillEnds(line, row, figures.number, "\u2013");
+                line.element.classList.toggle("pair-gone", row.b === 0 && row.a > 0);
+                showChosen(line.element, pair.litSite() === row.name);
+            },
+            choose(row) {
+                if (calls) turn(row);
+                else if (pair.shown.rows === "site") pair.toggleSite(row.name);
+            },
+            isOpen,
+            turn,
         },
-        choose: (index) => {
-            if (calls) turn(rows[index]);
-            else if (pair.shown.rows === "site") pair.toggleSite(rows[index].name);
-        },
-        redraw: () => invalidate(page, LIST),
-    });
-    foldByArrows(scroll, () => {
-        const open = isOpen(rows[list.active]);
-        return open === null ? null : { open, turn: () => turn(rows[list.active]) };
-    });
+        { "aria-label": "Differences" },
+        { kind: "pair-list", row: "row pair-row", role: "treegrid" },
+    );
 
     /** @returns {Generator<undefined, Row[]>} */
     function* find() {
@@ -216,11 +216,10 @@ function createRows(pair, page, box) {
         rows = found;
         const total = sumOf(rows);
         figures = tableFigures(Math.max(total.a, total.b), true);
-        setUnit(figures.unit);
-        setText(heads[0], ROWS[pair.shown.rows]);
+        nameEnds(table, ROWS[pair.shown.rows], figures.unit);
         fillEnds(sum, total, figures.number);
         setText(foot, `${formatPlural(rows.length, "row")}, adding up to ${formatExactBytes(total.b - total.a)}.`);
-        list.restart();
+        table.list.restart();
     };
     const ask = (/** @type {string} */ now) => {
         let drawing = true;
@@ -240,9 +239,9 @@ function createRows(pair, page, box) {
     /** @param {string} now what the rows are about */
     const draw = (now) => {
         if (now !== asked || calls?.pairs.isStale()) ask(now);
-        list.draw(rows.length);
+        table.draw(rows.length, (i) => rows[i]);
     };
-    return { parts: [scroll, sum.element, foot], draw };
+    return { parts: [table.scroll, sum.element, foot], draw };
 }
 
 /** Makes the view of the side. @param {Pair} pair @returns {import("../side.js").Registered[1]} */

@@ -51,7 +51,7 @@ json.dump({"event": index, "frame": next(f for f in event["frames"] if "fx_node_
         await withPage(writePage(timeline), async (page) => {
             assert.equal(await page.locator("#reserved").isVisible(), false);
             assert.equal(await page.locator("#group-by").isVisible(), false);
-            assert.equal(await page.locator("#list-what").innerText(), "Category");
+            assert.equal(await page.locator("#list-scroll .sort").first().innerText(), "Category");
             const swatches = await each(page, "#list > .row:not([hidden]) .swatch", (swatch) => getComputedStyle(swatch).backgroundColor);
             const legend = await each(page, "#legend .swatch", (swatch) => getComputedStyle(swatch).backgroundColor);
             assert.ok(swatches.length > 3 && swatches.every((color) => legend.includes(color)), `${swatches} in ${legend}`);

@@ -122,11 +122,11 @@ describe("search", { skip }, () => {
             await until(async () => (await page.locator("#panel-each .panel-total").innerText()).startsWith(`${allocations} allocation`), "the count");
             const cells = (/** @type {string} */ name) => shownTexts(page, `#each .each-row:not([hidden]) .each-${name}`);
             assert.equal((await cells("bytes")).length, allocations);
-            await page.locator("#panel-each .each-head", { hasText: "Made at" }).click();
+            await page.locator("#panel-each .sort", { hasText: "Made at" }).click();
             await until(async () => /order=birth/.test(await hashOf(page)), "the order");
             const births = (await cells("birth")).map((text) => Number(text.replace(/,/g, "")));
             assert.deepEqual(births, [...births].sort((a, b) => a - b));
-            await page.locator("#panel-each .each-head", { hasText: "Call site" }).click();
+            await page.locator("#panel-each .sort", { hasText: "Call site" }).click();
             await settle(page);
             const sites = await cells("site");
             assert.deepEqual(sites, [...sites].sort());
