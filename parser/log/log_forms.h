@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "parser/log/log.h"
 #include "parser/log/log_pieces.h"
 #include "parser/log/log_traceback.h"
 #include "parser/log/log_words.h"
@@ -21,6 +22,7 @@ enum log_kind {
     FORM_CSV,    /* the header of nvidia-smi --query-gpu=... --format=csv */
     FORM_DEVICE, /* names the device of the lines below */
     FORM_STAGE,  /* TrainerMemoryTracker of transformers */
+    FORM_LABEL,  /* names the moment of the next line of its rank */
     FORM_LEVEL,  /* figures of a device: levels, maxima, parts of a server's budget */
     FORM_HOST    /* figures of the host */
 };
@@ -96,34 +98,73 @@ struct log_stream {
     uint32_t label_line;
 };
 
-/* State of the whole file. */
+/*
+ * State of the whole file. A line without words of a form is not looked at, unless it may belong to what an earlier
+ * line began: an error's message or Ray's table (until `open_until`), a traceback (`trace_until`), a CSV's rows
+ * (`n_columns`), the label of the next line (`before`). What belongs to one rank is in its stream.
+ */
 struct log_state {
+    struct cursor *cursor;
+    struct trace *trace;
+    struct interner interner;
+    struct log_rows rows;
+    bool failed; /* no memory: nothing that follows counts */
+
+    uint32_t line; /* from 1 */
     struct log_words *words;
-    struct log_hits hits;      /* of the current line */
-    struct log_stream *stream; /* of the current line */
-    struct text before;        /* the line before, as it stands in the file; cut to LOG_BEFORE_NBYTES */
-    bool before_is_row;        /* it was read as a form */
+    struct log_hits hits;       /* of the current line */
+    struct log_stream *streams; /* one per rank; the one that was used last, that of the current line, is first */
+    uint32_t n_streams;
+    struct text before; /* the line before, as it stands in the file; cut to LOG_BEFORE_NBYTES */
+    bool before_is_row; /* it was read as a form */
     uint8_t before_bytes[LOG_BEFORE_NBYTES];
-    uint32_t open_until; /* lines before this one are looked at, whatever their words */
-    uint32_t n_columns;  /* of the CSV; 0: no header yet */
+
+    uint32_t open_until;  /* lines before this one are looked at, whatever their words */
+    uint32_t trace_until; /* some traceback may be open before this line */
+    uint32_t top_until;   /* the rows of Ray's table of processes end before this line; 0: none is open */
+    uint32_t n_columns;   /* of the CSV; 0: no header yet */
     uint8_t column[LOG_CSV_COLUMNS];
-    uint64_t n_changes;  /* lines that say how much was added, but not to what */
-    uint64_t host_limit; /* of the control group that the kernel reports on; 0: none */
-    uint32_t top_until;  /* the rows of Ray's table of processes end before this line; 0: none is open */
-    uint32_t kill;       /* 1 + index of the last row of a kill; 0: none yet */
-    uint32_t signal;     /* the same for a FORM_SIGNAL */
+
+    uint32_t n_full;         /* out-of-memory errors that name a request, over all ranks */
+    struct log_row last_oom; /* the last out-of-memory error of any rank */
+    uint32_t last_index;     /* its index among the rows */
+    uint32_t kill;           /* 1 + index of the last row of a kill; 0: none yet */
+    uint32_t signal;         /* the same for a FORM_SIGNAL */
     struct log_row kill_row, signal_row;
-    bool expandable; /* expandable_segments:True is set, by a line of the log */
+    uint64_t host_limit; /* of the control group that the kernel reports on; 0: none */
+    bool expandable;     /* a line says that expandable_segments:True is set */
+    bool windows;        /* a traceback's path is one of Windows */
+
+    uint64_t n_lines, n_understood, n_long;
+    uint64_t n_changes; /* lines that say how much was added, but not to what */
+    uint8_t plain[LOG_LINE_NBYTES]; /* a line without colours */
 };
+
+/* Notes that do not make two rows differ: they are of the line, or words about it. */
+#define LOG_WORDS_OF_NOTES                                                                          \
+    (UINT64_C(1) << NOTE_LINE | UINT64_C(1) << NOTE_LABEL | UINT64_C(1) << NOTE_BACKEND |           \
+     UINT64_C(1) << NOTE_KILLED | UINT64_C(1) << NOTE_RETRIED | UINT64_C(1) << NOTE_POSSIBLE)
+
+/* Bits of the figures that a row has. */
+static inline uint64_t log_figures_of(const struct log_row *row) {
+    return row->of.known & ~LOG_WORDS_OF_NOTES;
+}
 
 /* Precedes the name of a dump in the log of `strata run`. */
 #define LOG_DUMP " strata-dump "
 
-enum log_seen {
-    LOG_NOTHING, /* not a line about memory */
-    LOG_ROW,     /* `row` is filled */
-    LOG_PART     /* the beginning or the middle of a message */
-};
+/* ---- log.c ---- */
+
+/* The id of a text, among the trace's strings. */
+uint32_t log_string(struct log_state *state, struct text text);
+
+/* Keeps a row, new (`index` is the number of rows) or more complete. */
+void log_put(struct log_state *state, uint32_t index, struct log_row *row);
+
+/* The rank that a line names, RANK_UNKNOWN if none; `inner` is the line without wrappers. */
+int32_t log_rank_of(struct text line, struct text inner);
+
+/* ---- log_table.c ---- */
 
 /* Finds the forms whose words the line has, and lists them. False: the line has no word of any. O(line). */
 bool log_forms_find(const struct log_words *words, struct text line, struct log_hits *hits);
@@ -131,35 +172,25 @@ bool log_forms_find(const struct log_words *words, struct text line, struct log_
 /* The first form of a kind in that list, from form `from` on; LOG_NONE: none. O(forms in the list). */
 uint32_t log_form_of(const struct log_hits *hits, enum log_kind kind, uint32_t from);
 
-/* ---- log_levels.c: levels, budgets, tables of tools. O(line) each ---- */
+/* ---- readers of one kind of line: `fresh` is a row with line, rank and time. True: the line was one. O(line) each ---- */
 
-/* Reads a line without its end that has words of a level, or belongs to an open table; `row` comes with line, rank
- * and time. */
-enum log_seen log_level_line(struct log_state *state, struct text line, struct log_row *row);
+/* log_levels.c: levels, budgets, tables of tools; labels of a line that comes next. */
+bool log_level_line(struct log_state *state, struct text line, const struct log_row *fresh);
 
-/* Adds figures that follow from others: what is used, of free and total. */
-void log_row_complete(struct log_row *row);
+/* log_kill.c: a process was killed, a driver gave up, a row of Ray's table of processes. */
+bool log_kill_line(struct log_state *state, struct text line, const struct log_row *fresh);
+bool log_top_line(struct log_state *state, struct text line);
 
-/* ---- log_kill.c ---- */
+/* log_oom.c: an out-of-memory error, or more of one. */
+bool log_oom_line(struct log_state *state, struct text line, const struct log_row *fresh);
 
-/* The same for a line about a process that was killed, and for drivers that give up. */
-enum log_seen log_kill_line(struct log_state *state, struct text line, struct log_row *row);
+/* VS Code and some loggers print the error, then its traceback: an error without a site takes the site of the
+ * traceback below it. So does one whose site is a library's, if a chain of exceptions follows. */
+void log_oom_below(struct log_state *state, struct log_stream *stream);
 
-/* "501  40.00  python prepare.py" of Ray's table: the process that holds the most, for the row of the kill. */
-bool log_top_line(struct text line, struct log_row *row);
+/* log_traceback.c: a line of a traceback. */
+bool log_traceback_line(struct log_state *state, struct text line);
 
-/* ---- log_oom.c ---- */
-
-enum log_oom_seen {
-    LOG_OOM_NOTHING,
-    LOG_OOM_BEGINS, /* `oom->row` is a new error, as far as this line describes it */
-    LOG_OOM_MORE,   /* `oom->row` has more figures now */
-    LOG_OOM_AGAIN   /* the line repeats an error that is known */
-};
-
-/* Looks at a line; `fresh` is its row, with line, rank and time. O(line). */
-enum log_oom_seen log_oom_line(const struct log_hits *hits, struct log_oom *oom, struct text line,
-                               const struct log_row *fresh);
-
-/* Do both rows have the same figures and the same device? */
-bool log_oom_same(const struct log_row *a, const struct log_row *b);
+/* log_build.c: makes the devices of the trace, one per rank (without ranks, one per GPU), and the host's memory as the
+ * CPU. False: no memory, or the cursor has the error. O(rows log rows). */
+bool log_build(struct log_state *state);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { TOP_LINES = 16 };
+
 /* A process as a line names it; texts may be empty. */
 struct victim {
     uint64_t pid;
@@ -72,9 +74,10 @@ static bool shell_read(struct text line, struct victim *victim) {
     return true;
 }
 
-/* Writes "Ray killed pid 600 (Worker.__init__)". */
-static void killed_say(struct log_row *row, const char *killer, const struct victim *victim) {
-    char who[64] = "a process", pid[24] = "";
+/* Says "Ray killed pid 600 (Worker.__init__)". */
+static void killed_say(struct log_state *state, struct log_row *row, const char *killer,
+                       const struct victim *victim) {
+    char who[64] = "a process", pid[24] = "", said[160];
     if (victim->has_pid)
         (void)snprintf(pid, sizeof pid, "pid %" PRIu64, victim->pid);
     if (victim->has_rank)
@@ -83,10 +86,11 @@ static void killed_say(struct log_row *row, const char *killer, const struct vic
     else if (victim->has_pid)
         (void)snprintf(who, sizeof who, "%s", pid);
     int length = (int)(victim->name.nbytes < 64 ? victim->name.nbytes : 64);
-    (void)snprintf(row->killed, sizeof row->killed, "%s%s%s%s%.*s%s%s", killer != NULL ? killer : "",
+    (void)snprintf(said, sizeof said, "%s%s%s%s%.*s%s%s", killer != NULL ? killer : "",
                    killer != NULL ? " killed " : "", who, length != 0 ? " (" : "", length,
                    (const char *)victim->name.at, length != 0 ? ")" : "",
                    killer != NULL ? "" : " was killed");
+    log_know_text(row, NOTE_KILLED, log_string(state, word_text(said)));
 }
 
 /* Is the state of a container or a step denied: "OOMKilled": false? */
@@ -98,58 +102,91 @@ static bool is_denied(struct text line) {
     return text_has_at(line, at, "false");
 }
 
-/* What may have ended a process. A message of one of these kinds counts if no other line tells more. */
-static bool signal_line(const struct log_form *form, struct text line, struct log_row *row) {
-    struct victim victim;
-    if (form->name != NULL && strcmp(form->name, "driver") == 0) {
-        log_name_set(row->killed,
-                     word_text("the driver ran out of resources: of memory, or it lost the device, or a "
-                               "kernel asks for too much"));
-        log_name_set(row->backend, word_text("XPU"));
-        row->gpu = LOG_NO_DEVICE;
-    } else if (form->name != NULL) {
-        if (!shell_read(line, &victim))
-            return false;
-        killed_say(row, NULL, &victim);
-    } else {
-        victim_read(line, &victim);
-        killed_say(row, NULL, &victim);
+/* Adds the row of a kill. One that names the process takes the place of one that does not; a signal's is kept until
+ * a line says that memory was the reason, and gives it its name. */
+static void kill_add(struct log_state *state, struct log_row *row) {
+    bool possible = log_knows(row, NOTE_POSSIBLE);
+    struct log_row *last = possible ? &state->signal_row : &state->kill_row;
+    bool named = log_knows(row, NOTE_HOST_USED) ||
+                 log_has(trace_text(state->trace, row->value[NOTE_KILLED].text), "pid ");
+    if (!possible && state->kill != 0 && named && log_figures_of(&state->kill_row) == 0)
+        state->rows.entry[state->kill - 1].dropped = true;
+    if (!possible && state->signal != 0) {
+        if (!named && state->kill == 0)
+            row->value[NOTE_KILLED] = state->signal_row.value[NOTE_KILLED];
+        state->rows.entry[state->signal - 1].dropped = true;
+        state->signal = 0;
     }
-    row->possible = true;
+    *last = *row;
+    log_put(state, state->rows.count, row);
+    *(possible ? &state->signal : &state->kill) = state->rows.count;
+    if (log_knows(row, NOTE_PROCESS_USED)) /* Ray's table of processes may follow */
+        state->top_until = state->open_until = state->line + TOP_LINES;
+}
+
+/* What may have ended a process. A message of one of these kinds counts if no other line tells more. */
+static bool signal_line(struct log_state *state, const struct log_form *form, struct text line,
+                        struct log_row *row) {
+    static const char driver[] = "the driver ran out of resources: of memory, or it lost the device, or a "
+                                 "kernel asks for too much";
+    struct victim victim;
+    log_know(row, NOTE_POSSIBLE, 1);
+    if (form->name != NULL && strcmp(form->name, "driver") == 0) {
+        log_know_text(row, NOTE_KILLED, log_string(state, word_text(driver)));
+        log_know_text(row, NOTE_BACKEND, log_string(state, word_text("XPU")));
+        row->of.gpu = LOG_NO_DEVICE;
+        return true;
+    }
+    if (form->name == NULL)
+        victim_read(line, &victim);
+    else if (!shell_read(line, &victim))
+        return false;
+    killed_say(state, row, NULL, &victim);
     return true;
 }
 
-enum log_seen log_kill_line(struct log_state *state, struct text line, struct log_row *row) {
-    uint32_t form = log_form_of(&state->hits, FORM_KILL, 0);
+bool log_kill_line(struct log_state *state, struct text line, const struct log_row *fresh) {
+    const struct log_hits *hits = &state->hits;
+    struct log_row row = *fresh;
     struct victim victim;
-    row->gpu = LOG_HOST;
-    row->is_oom = true;
-    for (; form != LOG_NONE; form = log_form_of(&state->hits, FORM_KILL, form + 1)) {
-        bool figures = log_figures_read(line, log_forms[form].figures, row) != 0;
+    bool taken = false;
+    row.of.gpu = LOG_HOST;
+    row.of.is_oom = true;
+    for (uint32_t form = log_form_of(hits, FORM_KILL, 0); form != LOG_NONE && !taken;
+         form = log_form_of(hits, FORM_KILL, form + 1)) {
+        bool figures = log_figures_read(line, log_forms[form].figures, &row) != 0;
         victim_read(line, &victim);
-        if (is_denied(line) || (!figures && !victim.has_pid && state->kill != 0))
+        taken = !is_denied(line) && (figures || victim.has_pid || state->kill == 0);
+        if (!taken)
             continue; /* messages without figures count only if no other line reported a kill */
-        killed_say(row, log_forms[form].name, &victim);
+        killed_say(state, &row, log_forms[form].name, &victim);
         if (state->host_limit != 0)
-            log_know_first(row, NOTE_HOST_LIMIT, state->host_limit);
-        return LOG_ROW;
+            log_know_first(&row, NOTE_HOST_LIMIT, state->host_limit);
     }
-    for (form = log_form_of(&state->hits, FORM_SIGNAL, 0); form != LOG_NONE;
-         form = log_form_of(&state->hits, FORM_SIGNAL, form + 1))
-        if (state->kill == 0 && state->signal == 0 && signal_line(&log_forms[form], line, row))
-            return LOG_ROW;
-    return LOG_NOTHING;
+    bool told = state->kill != 0 || state->signal != 0;
+    for (uint32_t form = log_form_of(hits, FORM_SIGNAL, 0); form != LOG_NONE && !taken && !told;
+         form = log_form_of(hits, FORM_SIGNAL, form + 1))
+        taken = signal_line(state, &log_forms[form], line, &row);
+    if (taken)
+        kill_add(state, &row);
+    return taken;
 }
 
-bool log_top_line(struct text line, struct log_row *row) {
+/* "501  40.00  python prepare.py": the kill's row gets the process that holds the most. */
+bool log_top_line(struct log_state *state, struct text line) {
+    char most[128];
     uint64_t pid, nbytes;
-    uint32_t next = log_count(line, log_skip(line, 0), &pid), end;
-    if (next == LOG_NONE || (end = log_size(line, log_skip(line, next), GIB, &nbytes)) == LOG_NONE)
+    uint32_t next, end;
+    if (state->top_until <= state->line || (next = log_count(line, log_skip(line, 0), &pid)) == LOG_NONE ||
+        (end = log_size(line, log_skip(line, next), GIB, &nbytes)) == LOG_NONE)
         return false;
-    end = log_skip(line, end);
-    struct text command = {line.at + end, line.nbytes - end < 80 ? line.nbytes - end : 80};
-    (void)snprintf(row->most, sizeof row->most, "pid %" PRIu64 " (%.*s)", pid, (int)command.nbytes,
-                   (const char *)command.at);
-    log_know(row, NOTE_HOST_MOST, nbytes);
+    if (log_number(&state->kill_row, NOTE_HOST_MOST) >= nbytes)
+        return true;
+    struct text command = text_from(line, log_skip(line, end));
+    (void)snprintf(most, sizeof most, "pid %" PRIu64 " (%.*s)", pid,
+                   (int)(command.nbytes < 80 ? command.nbytes : 80), (const char *)command.at);
+    log_know(&state->kill_row, NOTE_HOST_MOST, nbytes);
+    log_know_text(&state->kill_row, NOTE_HOST_MOST, log_string(state, word_text(most)));
+    log_put(state, state->kill - 1, &state->kill_row);
     return true;
 }

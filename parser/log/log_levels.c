@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { TABLE_LINES = 24 };
+
 /* ---- transformers' TrainerMemoryTracker: what each stage added, and how far its peak lay above ---- */
 
 /* "train_mem_gpu_alloc_delta   =      693MB", "'init_mem_gpu_alloc_delta': -241172480": of log_metrics and of the
@@ -23,9 +25,9 @@ static bool stage_figure(struct text line, const char *stage, const char *words,
 }
 
 /* Each stage begins at the level where the one before it ended. Without a line with the first level, there are none. */
-static enum log_seen stage_line(struct log_state *state, struct text line, struct log_row *row) {
+static bool stage_line(struct log_state *state, struct text line, struct log_row *row, bool *adds) {
     static const char *const stages[] = {"init_mem_gpu", "train_mem_gpu", "eval_mem_gpu", "test_mem_gpu"};
-    struct log_stream *stream = state->stream;
+    struct log_stream *stream = state->streams;
     uint64_t nbytes, *now = &stream->stage_nbytes;
     bool negative, whole = false, part = false;
     if (stage_figure(line, "before_init_mem_gpu", "", &nbytes, &negative) && !negative) {
@@ -38,19 +40,16 @@ static enum log_seen stage_line(struct log_state *state, struct text line, struc
             part = true;
         }
         if (stage_figure(line, stages[i], "_peaked_delta", &nbytes, &negative) && !negative) {
-            log_know(row, NOTE_MAX_ALLOCATED, larger_of(row->value[NOTE_MAX_ALLOCATED], *now + nbytes));
+            log_know(row, NOTE_MAX_ALLOCATED, larger_of(log_number(row, NOTE_MAX_ALLOCATED), *now + nbytes));
             whole = true;
         }
     }
-    if (!whole && !part)
-        return LOG_NOTHING;
-    if (!stream->staged) /* the first becomes an event without a level */
-        return state->n_changes++ == 0 ? LOG_ROW : LOG_PART;
-    if (!whole)
-        return LOG_PART;
-    log_know(row, NOTE_ALLOCATED, *now);
-    row->max_is_reset = true;
-    return LOG_ROW;
+    *adds = stream->staged ? whole : (whole || part) && state->n_changes++ == 0;
+    if (*adds && stream->staged) { /* without the first level, the first becomes an event without a level */
+        log_know(row, NOTE_ALLOCATED, *now);
+        row->of.max_is_reset = true;
+    }
+    return whole || part;
 }
 
 /* ---- nvidia-smi --query-gpu=... --format=csv ---- */
@@ -78,7 +77,7 @@ static struct text last_word(struct text cell) {
     return text_from(cell, at);
 }
 
-static enum log_seen csv_head(struct log_state *state, struct text line) {
+static void csv_head(struct log_state *state, struct text line) {
     state->n_columns = 0;
     for (uint32_t at = 0; at != LOG_NONE && state->n_columns < LOG_CSV_COLUMNS;) {
         struct text name = csv_cell(line, &at);
@@ -88,11 +87,10 @@ static enum log_seen csv_head(struct log_state *state, struct text line) {
                                             : text_is(last_word(name), "index")   ? COLUMN_INDEX
                                                                                   : COLUMN_NONE;
     }
-    return LOG_PART;
 }
 
 /* A row must have a cell for each column of the head, and figures in MiB where the head says so. */
-static enum log_seen csv_row(const struct log_state *state, struct text line, struct log_row *row) {
+static bool csv_row(const struct log_state *state, struct text line, struct log_row *row) {
     static const enum note_what whats[] = {[COLUMN_TOTAL] = NOTE_DEVICE_TOTAL,
                                            [COLUMN_USED] = NOTE_DEVICE_USED,
                                            [COLUMN_FREE] = NOTE_DEVICE_FREE};
@@ -107,9 +105,9 @@ static enum log_seen csv_row(const struct log_state *state, struct text line, st
         else if (column >= COLUMN_TOTAL && log_size(cell, 0, MIB, &number) == cell.nbytes)
             log_know(row, whats[column], number);
         else if (column != COLUMN_NONE)
-            return LOG_NOTHING;
+            return false;
     }
-    return n == state->n_columns && log_knows(row, NOTE_DEVICE_USED) ? LOG_ROW : LOG_NOTHING;
+    return n == state->n_columns && log_knows(row, NOTE_DEVICE_USED);
 }
 
 /* ---- rows of log_table.c ---- */
@@ -131,8 +129,8 @@ static void gpu_find(const struct log_state *state, unsigned flags, struct text 
     static const char *const words[] = {"GPU[", "strata-device gpu=", "on cuda:", "mem_get_info(", "GPU "};
     uint64_t number, second;
     log_gpu_find(line, words, 4 + log_has(line, "memory (MB)"), row);
-    if ((flags & FLAG_CARRIED) != 0 && state->stream->device >= 0)
-        row->gpu = state->stream->device;
+    if ((flags & FLAG_CARRIED) != 0 && state->streams->device >= 0)
+        row->of.gpu = state->streams->device;
     if ((flags & FLAG_BEFORE) == 0 || !table_number(log_unwrapped(state->before), &number))
         return;
     uint32_t bar = log_find(line, 0, "|"), next = log_count(line, log_skip(line, bar + 1), &second);
@@ -140,15 +138,15 @@ static void gpu_find(const struct log_state *state, unsigned flags, struct text 
     log_gpu_set(row, chip ? second : number);
 }
 
-void log_row_complete(struct log_row *row) {
-    const uint64_t *value = row->value;
-    if (log_knows(row, NOTE_DEVICE_FREE) && log_knows(row, NOTE_DEVICE_TOTAL) &&
-        value[NOTE_DEVICE_FREE] <= value[NOTE_DEVICE_TOTAL])
-        log_know_first(row, NOTE_DEVICE_USED, value[NOTE_DEVICE_TOTAL] - value[NOTE_DEVICE_FREE]);
+/* Adds what is used, of free and total. */
+static void row_complete(struct log_row *row) {
+    uint64_t free = log_number(row, NOTE_DEVICE_FREE), total = log_number(row, NOTE_DEVICE_TOTAL);
+    if (log_knows(row, NOTE_DEVICE_FREE) && log_knows(row, NOTE_DEVICE_TOTAL) && free <= total)
+        log_know_first(row, NOTE_DEVICE_USED, total - free);
 }
 
-static enum log_seen figures_line(const struct log_state *state, enum log_kind kind, struct text line,
-                                  struct log_row *row) {
+static bool figures_line(const struct log_state *state, enum log_kind kind, struct text line,
+                         struct log_row *row) {
     for (uint32_t i = log_form_of(&state->hits, kind, 0); i != LOG_NONE;
          i = log_form_of(&state->hits, kind, i + 1)) {
         const struct log_form *form = &log_forms[i];
@@ -156,50 +154,138 @@ static enum log_seen figures_line(const struct log_state *state, enum log_kind k
         if (!dump && log_figures_read(line, form->figures, row) == 0)
             continue;
         row->form = (uint16_t)(i + 1);
-        row->max_is_reset = (form->flags & FLAG_RESET) != 0;
+        row->of.max_is_reset = (form->flags & FLAG_RESET) != 0;
         row->is_list = (form->flags & FLAG_PAIRS) != 0 && log_has(line, "), (");
         if (kind == FORM_HOST)
-            row->gpu = LOG_HOST;
+            row->of.gpu = LOG_HOST;
         else if (row->is_list)
-            row->gpu = 0;
+            row->of.gpu = 0;
         else
             gpu_find(state, form->flags, line, row);
-        log_row_complete(row);
-        return LOG_ROW;
+        row_complete(row);
+        return true;
     }
-    return LOG_NOTHING;
+    return false;
 }
 
 /* "PyTorch CUDA memory summary, device ID 1", "| Device ID                   | 0": the device of the lines below. */
-static enum log_seen device_line(struct log_stream *stream, struct text line) {
+static void device_line(struct log_stream *stream, struct text line) {
     uint64_t number;
     uint32_t at = log_behind(line, "evice ID");
     at = at < line.nbytes && line.at[at] == '|' ? log_skip(line, at + 1) : at;
     if (at != LOG_NONE && log_count(line, at, &number) != LOG_NONE && number < 65536)
         stream->device = (int32_t)number;
     stream->joined_until = 0;
-    return LOG_PART;
 }
 
-enum log_seen log_level_line(struct log_state *state, struct text line, struct log_row *row) {
-    enum log_seen seen = LOG_NOTHING;
-    if (log_form_of(&state->hits, FORM_OTHER, 0) != LOG_NONE)
-        return LOG_NOTHING;
-    if (log_form_of(&state->hits, FORM_CSV, 0) != LOG_NONE && log_has(line, ","))
-        return csv_head(state, line);
-    if (log_form_of(&state->hits, FORM_DEVICE, 0) != LOG_NONE)
-        return device_line(state->stream, line);
-    const struct log_row fresh = *row;
-    if (state->n_columns != 0 && log_has(line, ",") && (seen = csv_row(state, line, row)) == LOG_NOTHING)
-        *row = fresh;
-    if (seen == LOG_NOTHING && log_form_of(&state->hits, FORM_STAGE, 0) != LOG_NONE)
-        seen = stage_line(state, line, row);
-    for (unsigned kind = FORM_LEVEL; kind <= FORM_HOST && seen == LOG_NOTHING; kind++)
-        seen = figures_line(state, (enum log_kind)kind, line, row);
-    if (seen == LOG_ROW) {
-        log_step_find(line, row);
-        if (log_knows(row, NOTE_HOST_LIMIT))
-            state->host_limit = row->value[NOTE_HOST_LIMIT];
+/* ---- rows ---- */
+
+static uint32_t label_of(struct log_state *state, struct text text) {
+    while (text.nbytes > 0 && strchr(": |,", text.at[text.nbytes - 1]) != NULL)
+        text.nbytes--;
+    return text.nbytes != 0 && text.nbytes <= LOG_LABEL_NBYTES ? log_string(state, text) : 0;
+}
+
+/* The name of a row's moment: of see_memory_usage the line before in its rank, of Megatron-LM and verl the text before
+ * the figures, of `strata run` the dump that was written. 0: none. */
+static uint32_t row_label(struct log_state *state, struct text line, const struct log_row *row) {
+    struct log_stream *stream = state->streams;
+    struct text before = log_unwrapped(state->before);
+    const struct log_form *form = row->form != 0 ? &log_forms[row->form - 1] : NULL;
+    unsigned flags = form != NULL ? form->flags : 0;
+    uint32_t end = 0, label = 0;
+    if (form != NULL && form->figures[0].words == NULL)
+        return label_of(state, text_from(line, log_find(line, 0, LOG_DUMP) + word_length(LOG_DUMP)));
+    if ((flags & FLAG_LABEL) != 0 && (end = log_find(line, 0, form->needs[0])) != LOG_NONE) {
+        struct text text = log_message((struct text){line.at, end});
+        uint32_t colon = log_find(text, 0, ": "); /* what follows it are figures */
+        return label_of(state, (struct text){text.at, colon < text.nbytes ? colon : text.nbytes});
     }
-    return seen;
+    if ((flags & FLAG_LABELLED) == 0)
+        return 0;
+    label = stream->label_line != 0 ? stream->label : 0;
+    stream->label_line = 0;
+    bool apart = state->before_is_row || log_rank_of(state->before, before) != row->of.rank;
+    return label != 0 || apart ? label : label_of(state, log_message(before));
+}
+
+/* Adds the row of a line, or its figures to the table's row above it, unless that has them. */
+static void level_add(struct log_state *state, struct log_row *row) {
+    struct log_stream *stream = state->streams;
+    struct log_row *joined = &stream->joined;
+    bool joins = row->form != 0 && (log_forms[row->form - 1].flags & FLAG_JOINED) != 0;
+    if (joins && state->line < stream->joined_until &&
+        (log_figures_of(joined) & log_figures_of(row)) == 0) {
+        for (unsigned what = NOTE_LINE + 1; what < NOTE_KINDS; what++)
+            if (log_knows(row, (enum note_what)what))
+                log_know(joined, (enum note_what)what, log_number(row, (enum note_what)what));
+        log_put(state, stream->joined_index, joined);
+        return;
+    }
+    if (joins) {
+        *joined = *row;
+        stream->joined_index = state->rows.count;
+        stream->joined_until = state->line + TABLE_LINES;
+    }
+    log_put(state, state->rows.count, row);
+}
+
+/* The figures of the other devices in a line that lists those of each: "[(1073, 25769), (8589, 25769)]". */
+static void list_add(struct log_state *state, struct text line, const struct log_row *first) {
+    struct log_row row = *first;
+    for (uint32_t at = log_find(line, 0, "), ("); at != LOG_NONE; at = log_find(line, 0, "), (")) {
+        line = text_from(line, at + 3);
+        row.of.known &= ~log_figures_of(&row);
+        row.of.gpu++;
+        if (log_figures_read(line, log_forms[row.form - 1].figures, &row) == 2) {
+            row_complete(&row);
+            log_put(state, state->rows.count, &row);
+        }
+    }
+}
+
+/* The host's figures of a line that has a device's too. */
+static void host_add(struct log_state *state, struct text line, const struct log_row *fresh) {
+    struct log_row host = *fresh;
+    uint32_t form = log_form_of(&state->hits, FORM_HOST, 0);
+    host.of.rank = RANK_UNKNOWN;
+    host.of.gpu = LOG_HOST;
+    if (form != LOG_NONE && log_figures_read(text_from(line, log_find(line, 0, log_forms[form].needs[0])),
+                                             log_forms[form].figures, &host) != 0)
+        log_put(state, state->rows.count, &host);
+}
+
+bool log_level_line(struct log_state *state, struct text line, const struct log_row *fresh) {
+    const struct log_hits *hits = &state->hits;
+    struct log_row row = *fresh;
+    bool csv = log_has(line, ","), taken = false, adds = true;
+    if (log_form_of(hits, FORM_OTHER, 0) != LOG_NONE)
+        return false;
+    if (csv && log_form_of(hits, FORM_CSV, 0) != LOG_NONE)
+        return csv_head(state, line), true;
+    if (log_form_of(hits, FORM_DEVICE, 0) != LOG_NONE)
+        return device_line(state->streams, line), true;
+    if (csv && state->n_columns != 0 && !(taken = csv_row(state, line, &row)))
+        row = *fresh;
+    if (!taken && log_form_of(hits, FORM_STAGE, 0) != LOG_NONE)
+        taken = stage_line(state, line, &row, &adds);
+    for (unsigned kind = FORM_LEVEL; kind <= FORM_HOST && !taken; kind++)
+        taken = figures_line(state, (enum log_kind)kind, line, &row);
+    if (taken && adds) {
+        log_step_find(line, &row);
+        uint32_t label = row_label(state, line, &row);
+        if (label != 0)
+            log_know_text(&row, NOTE_LABEL, label);
+        if (log_knows(&row, NOTE_HOST_LIMIT))
+            state->host_limit = log_number(&row, NOTE_HOST_LIMIT);
+        level_add(state, &row);
+        if (row.of.gpu != LOG_HOST)
+            host_add(state, line, fresh);
+        if (row.is_list)
+            list_add(state, line, &row);
+    } else if (!taken && log_form_of(hits, FORM_LABEL, 0) != LOG_NONE) {
+        state->streams->label_line = state->line;
+        state->streams->label = label_of(state, log_message(line));
+    }
+    return taken;
 }

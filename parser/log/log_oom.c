@@ -8,6 +8,9 @@
 /* Limits for wrapped text; the hint after the last part of PyTorch's message may be wrapped. */
 enum { OOM_LINES = 12, HINT_LINES = 2 };
 
+/* A traceback that an error does not name may begin so many lines below it. */
+enum { TRACEBACK_BELOW = 12 };
+
 /* Words of PyTorch since 2.1. */
 static const char unallocated[] = "reserved by PyTorch but unallocated";
 
@@ -22,7 +25,7 @@ static void processes_read(struct text line, struct log_row *row) {
         next = log_size(line, next + 5, 0, &nbytes);
         if (next != LOG_NONE && text_has_at(line, next, " memory in use"))
             log_know(row, NOTE_OTHERS_USED,
-                     (log_knows(row, NOTE_OTHERS_USED) ? row->value[NOTE_OTHERS_USED] : 0) + nbytes);
+                     log_number(row, NOTE_OTHERS_USED) + nbytes);
     }
 }
 
@@ -48,17 +51,17 @@ static bool is_python(struct text line) {
             (text_ends(name, "._ArrayMemoryError") || text_ends(name, ".MemoryError")));
 }
 
-static void backend_read(struct text line, struct log_row *row) {
-    for (uint32_t i = 0; log_backends[i][0] != NULL && row->backend[0] == '\0'; i++)
-        if (log_has(line, log_backends[i][0]))
-            log_name_set(row->backend, word_text(log_backends[i][1]));
-    if (strcmp(row->backend, "CPU") == 0 || strcmp(row->backend, "shm") == 0)
-        row->gpu = LOG_HOST;
+static void backend_set(struct log_state *state, const char *backend, struct log_row *row) {
+    if (log_knows(row, NOTE_BACKEND))
+        return;
+    log_know_text(row, NOTE_BACKEND, log_string(state, word_text(backend)));
+    if (strcmp(backend, "CPU") == 0 || strcmp(backend, "shm") == 0)
+        row->of.gpu = LOG_HOST;
 }
 
 /* The variable and the hint that a line names: "PYTORCH_CUDA_ALLOC_CONF", since 2.9 "PYTORCH_ALLOC_CONF". Ascend's and
  * Cambricon's give the hint without the variable's name. */
-static void setting_read(struct text line, struct log_row *row) {
+static void setting_read(struct log_state *state, struct text line, struct log_row *row) {
     bool split = log_has(line, "max_split_size_mb"), expandable = log_has(line, "expandable_segments:True");
     for (uint32_t at = log_find(line, 0, "PYTORCH_"); at != LOG_NONE;
          at = log_find(line, at + 1, "PYTORCH_")) {
@@ -67,7 +70,7 @@ static void setting_read(struct text line, struct log_row *row) {
             end++;
         struct text name = {line.at + at, end - at};
         if (text_ends(name, "_ALLOC_CONF")) {
-            log_name_set(row->setting, name);
+            row->value[NOTE_SETTING].text = log_string(state, name);
             split = true;
         }
     }
@@ -76,12 +79,13 @@ static void setting_read(struct text line, struct log_row *row) {
 }
 
 /* Names the variable of a backend whose message gave the hint without it, or is of 2.1 and later and was cut. */
-static void setting_complete(struct log_row *row, bool since_2_1) {
-    if (row->setting[0] != '\0' || (!log_knows(row, NOTE_SETTING) && !since_2_1))
+static void setting_complete(struct log_state *state, struct log_row *row, bool since_2_1) {
+    struct text backend = trace_text(state->trace, row->value[NOTE_BACKEND].text);
+    if (row->value[NOTE_SETTING].text != 0 || (!log_knows(row, NOTE_SETTING) && !since_2_1))
         return;
     for (size_t i = 0; log_backends[i][0] != NULL; i++)
-        if (log_backends[i][2] != NULL && strcmp(row->backend, log_backends[i][1]) == 0) {
-            log_name_set(row->setting, word_text(log_backends[i][2]));
+        if (log_backends[i][2] != NULL && text_is(backend, log_backends[i][1])) {
+            row->value[NOTE_SETTING].text = log_string(state, word_text(log_backends[i][2]));
             log_know_first(row, NOTE_SETTING, SETTING_EXPANDABLE);
         }
 }
@@ -95,43 +99,41 @@ static bool asks_beyond(struct text line) {
            log_has(line, "ried to allocate more than 1EB") || log_has(line, " EiB for an array");
 }
 
-static void figures_read(struct text line, struct log_row *row) {
+static void figures_read(struct log_state *state, struct text line, struct log_row *row) {
     if (asks_beyond(line))
         log_know(row, NOTE_ASKED_BEYOND, UINT64_C(1) << 60);
     (void)log_figures_read(line, log_told, row);
-    backend_read(line, row);
+    for (uint32_t i = 0; log_backends[i][0] != NULL && !log_knows(row, NOTE_BACKEND); i++)
+        if (log_has(line, log_backends[i][0]))
+            backend_set(state, log_backends[i][1], row);
     gpu_read(line, row);
     processes_read(line, row);
-    setting_read(line, row);
+    setting_read(state, line, row);
 }
 
-/* Completes the figures. Since 2.1 the reserved bytes are printed in two parts. If this process is not named among
- * the others, it is unknown which of them it is. MPS prints no reserved bytes. Free bytes above the total are
- * doubtful. */
-static void row_complete(struct log_row *row, bool since_2_1) {
-    const uint64_t *value = row->value;
-    if (!log_knows(row, NOTE_RESERVED) && log_knows(row, NOTE_ALLOCATED) && log_knows(row, NOTE_UNALLOCATED))
-        log_know(row, NOTE_RESERVED, value[NOTE_ALLOCATED] + value[NOTE_UNALLOCATED]);
-    if (!log_knows(row, NOTE_UNALLOCATED) && log_knows(row, NOTE_RESERVED) &&
-        log_knows(row, NOTE_ALLOCATED) && value[NOTE_RESERVED] >= value[NOTE_ALLOCATED])
-        log_know(row, NOTE_UNALLOCATED, value[NOTE_RESERVED] - value[NOTE_ALLOCATED]);
-    if (log_knows(row, NOTE_DEVICE_TOTAL) && log_knows(row, NOTE_DEVICE_FREE) &&
-        value[NOTE_DEVICE_TOTAL] >= value[NOTE_DEVICE_FREE] &&
-        (value[NOTE_DEVICE_TOTAL] != value[NOTE_DEVICE_FREE] ||
-         value[NOTE_RESERVED] == 0)) /* otherwise too few decimals are printed */
-        log_know(row, NOTE_DEVICE_USED, value[NOTE_DEVICE_TOTAL] - value[NOTE_DEVICE_FREE]);
+/* Shows the figures as they are printed, and those that follow. Since 2.1 the reserved bytes are printed in two parts.
+ * If this process is not named among the others, it is unknown which of them it is. MPS prints no reserved bytes. Free
+ * bytes above the total are doubtful. */
+static void oom_show(struct log_state *state, struct log_oom *oom, const struct log_row *raw,
+                     struct text line) {
+    struct log_row *row = &oom->row;
+    oom->since_2_1 |= log_has(line, unallocated);
+    oom->raw = *row = *raw;
+    row->of.is_oom = true;
+    uint64_t total = log_number(row, NOTE_DEVICE_TOTAL), free = log_number(row, NOTE_DEVICE_FREE),
+             reserved = log_number(row, NOTE_RESERVED), allocated = log_number(row, NOTE_ALLOCATED);
+    bool told = log_knows(row, NOTE_RESERVED), rest = log_knows(row, NOTE_UNALLOCATED);
+    if (!told && rest && log_knows(row, NOTE_ALLOCATED))
+        log_know(row, NOTE_RESERVED, allocated + log_number(row, NOTE_UNALLOCATED));
+    if (told && !rest && log_knows(row, NOTE_ALLOCATED) && reserved >= allocated)
+        log_know(row, NOTE_UNALLOCATED, reserved - allocated);
+    if (log_knows(row, NOTE_DEVICE_TOTAL) && log_knows(row, NOTE_DEVICE_FREE) && total >= free &&
+        (total != free || log_number(row, NOTE_RESERVED) == 0)) /* otherwise too few decimals are printed */
+        log_know(row, NOTE_DEVICE_USED, total - free);
     if (!log_knows(row, NOTE_PROCESS_USED))
         log_forget(row, NOTE_OTHERS_USED);
-    setting_complete(row, since_2_1);
-}
-
-static void oom_show(struct log_oom *oom, const struct log_row *raw, struct text line) {
-    oom->since_2_1 |= log_has(line, unallocated);
-    oom->raw = oom->row = *raw;
-    oom->row.is_oom = true;
-    row_complete(&oom->row, oom->since_2_1);
-    bool ends = log_knows(raw, NOTE_UNALLOCATED) || log_knows(raw, NOTE_RESERVED);
-    oom->lines_left = log_knows(raw, NOTE_SETTING) ? 0 : ends ? HINT_LINES : OOM_LINES;
+    setting_complete(state, row, oom->since_2_1);
+    oom->lines_left = log_knows(raw, NOTE_SETTING) ? 0 : told || rest ? HINT_LINES : OOM_LINES;
 }
 
 /* ---- which lines are errors ---- */
@@ -180,6 +182,89 @@ static const struct log_form *error_find(const struct log_hits *hits, struct tex
     return bare;
 }
 
+/* ---- repetitions ---- */
+
+/* Have both rows the same figures and the same device? */
+static bool is_same(const struct log_row *a, const struct log_row *b) {
+    bool same = log_figures_of(a) == log_figures_of(b) && a->of.gpu == b->of.gpu;
+    for (unsigned what = NOTE_LINE + 1; what < NOTE_KINDS && same; what++)
+        same = log_number(a, (enum note_what)what) == log_number(b, (enum note_what)what);
+    return same;
+}
+
+/* Does the row repeat the error before it in its rank? A chain of exceptions repeats it at its end; a logger repeats it
+ * without the traceback or the exception's name, after or before the original, or twice in the same second. */
+static bool is_repeated(const struct log_row *row, const struct log_row *before, bool chained,
+                        uint32_t stack) {
+    bool logged = log_knows(row, NOTE_DEVICE_FREE) && stack == 0 &&
+                  (before->of.stack != 0 || (before->is_raised && !row->is_raised));
+    bool announced = before->of.stack == 0 && !before->is_raised && row->is_raised && stack != 0;
+    bool at_once = log_knows(row, NOTE_DEVICE_FREE) && row->of.has_time && before->of.has_time &&
+                   distance_of((uint64_t)row->of.time_us, (uint64_t)before->of.time_us) < 1000000;
+    bool warned = log_knows(before, NOTE_RETRIED) && log_knows(row, NOTE_RETRIED); /* at each try */
+    return before->of.is_oom && (chained || logged || announced || at_once || warned) && is_same(before, row);
+}
+
+/* Is it the error after the last try, of a request about whose tries the allocator warned? Warnings print all bytes. */
+static bool was_announced(const struct log_row *row, const struct log_row *before) {
+    uint64_t asked = log_number(row, NOTE_ASKED);
+    return before->of.is_oom && log_knows(before, NOTE_RETRIED) && !log_knows(row, NOTE_RETRIED) &&
+           log_knows(row, NOTE_ASKED) && distance_of(asked, log_number(before, NOTE_ASKED)) <= asked / 128;
+}
+
+/* Does torchrun repeat the error? It prints the traceback and the error again, with the rank before each line. */
+static bool is_launched(const struct log_row *row, const struct log_row *last, uint32_t stack) {
+    return last->of.is_oom && stack != 0 && last->of.stack == stack && log_knows(row, NOTE_DEVICE_FREE) &&
+           (last->of.rank == RANK_UNKNOWN) != (row->of.rank == RANK_UNKNOWN) && is_same(last, row);
+}
+
+/* Adds the error of the current stream, or gives the one before it, which it repeats, its stack. */
+static void oom_add(struct log_state *state, const struct log_row *before) {
+    struct log_stream *stream = state->streams;
+    struct log_oom *oom = &stream->oom;
+    struct log_row *row = &oom->row;
+    bool chained = stream->traceback.chained;
+    uint32_t stack = log_traceback_end(state, &stream->traceback);
+    row->is_own = stream->traceback.ends_own;
+    bool repeated = is_repeated(row, before, chained, stack);
+    if (was_announced(row, before))
+        state->rows.entry[oom->index].dropped = true;
+    bool kept = repeated && (stack == 0 || before->is_own || (before->of.stack != 0 && !row->is_own));
+    row->of.stack = kept ? before->of.stack : stack;
+    row->is_own = kept ? before->is_own : row->is_own;
+    if (repeated) {
+        log_know(row, NOTE_LINE, log_number(before, NOTE_LINE));
+        if (!kept)
+            log_put(state, oom->index, row);
+        return;
+    }
+    bool launched = is_launched(row, &state->last_oom, stack);
+    oom->index = launched ? state->last_index : state->rows.count;
+    if (launched)
+        return;
+    state->n_full += log_knows(row, NOTE_ASKED);
+    state->last_oom = *row;
+    state->last_index = oom->index;
+    log_put(state, oom->index, row);
+}
+
+void log_oom_below(struct log_state *state, struct log_stream *stream) {
+    struct log_row *row = &stream->oom.row;
+    struct log_traceback *traceback = &stream->traceback;
+    bool chained = traceback->chained;
+    if ((row->of.stack != 0 && (row->is_own || !chained)) || traceback->count == 0 ||
+        stream->oom.index >= state->rows.count ||
+        traceback->first_line - (uint32_t)log_number(row, NOTE_LINE) >
+            TRACEBACK_BELOW + (chained ? TRACEBACK_GAP : 0))
+        return;
+    uint32_t stack = log_traceback_end(state, traceback);
+    if (row->of.stack != 0 && !traceback->ends_own)
+        return;
+    row->of.stack = stack;
+    row->is_own = traceback->ends_own;
+    log_put(state, stream->oom.index, row);
+}
+
 /* ---- messages of several lines ---- */
 
 /* Keeps the end of a line that was wrapped within a phrase or a word, for the next line to continue. */
@@ -197,7 +282,7 @@ static void request_read(struct text line, struct log_row *row) {
 }
 
 /* Reads figures whose words are split between the end of the line before and the beginning of this one. */
-static void seam_read(struct log_oom *oom, struct text line, struct log_row *row) {
+static void seam_read(struct log_state *state, struct log_oom *oom, struct text line, struct log_row *row) {
     uint8_t seam[2 * OOM_TAIL + 1];
     line = text_from(line, log_skip(line, 0));
     uint32_t n = line.nbytes < OOM_TAIL ? line.nbytes : OOM_TAIL;
@@ -209,76 +294,76 @@ static void seam_read(struct log_oom *oom, struct text line, struct log_row *row
         struct text text = {seam, begin + n};
         request_read(text, row);
         (void)log_figures_read(text, log_told, row);
-        setting_read(text, row);
+        setting_read(state, text, row);
         oom->since_2_1 |= log_has(text, unallocated);
     }
 }
 
-static enum log_oom_seen oom_begin(struct log_oom *oom, struct text line, struct log_row *row,
-                                   const struct log_form *form) {
+static void oom_begin(struct log_state *state, struct text line, struct log_row *row,
+                      const struct log_form *form) {
+    struct log_oom *oom = &state->streams->oom;
+    struct log_row before = oom->row;
     bool full = log_knows(row, NOTE_ASKED) || asks_beyond(line);
     if (form->name != NULL)
-        log_name_set(row->backend, word_text(form->name));
-    figures_read(line, row);
+        backend_set(state, form->name, row);
+    figures_read(state, line, row);
     row->is_raised = log_find(line, 0, "Error: ") < log_find(line, 0, "ried to allocate");
-    row->retried = (form->flags & FLAG_RETRIED) != 0;
+    if ((form->flags & FLAG_RETRIED) != 0)
+        log_know(row, NOTE_RETRIED, 1);
     oom->n_seen++;
     oom->n_full += full;
     oom->since_2_1 = false;
     tail_keep(oom, line);
-    oom_show(oom, row, line);
-    oom->lines_left = row->retried ? 0 : oom->lines_left; /* it has one line */
-    return LOG_OOM_BEGINS;
+    oom_show(state, oom, row, line);
+    oom->lines_left = log_knows(row, NOTE_RETRIED) ? 0 : oom->lines_left; /* it has one line */
+    oom_add(state, &before);
 }
 
-/* Other processes may write between the lines of an error. `found` has the request, if this line names one. */
-static enum log_oom_seen oom_go_on(struct log_oom *oom, struct text line, const struct log_row *found) {
+/* Other processes may write between the lines of an error. `found` has the request, if this line names one. False: the
+ * line says nothing new. */
+static bool oom_go_on(struct log_state *state, struct text line, const struct log_row *found) {
+    struct log_oom *oom = &state->streams->oom;
     struct log_row row = oom->raw;
     if (log_knows(found, NOTE_ASKED))
-        log_know_first(&row, NOTE_ASKED, found->value[NOTE_ASKED]);
-    seam_read(oom, line, &row);
+        log_know_first(&row, NOTE_ASKED, log_number(found, NOTE_ASKED));
+    seam_read(state, oom, line, &row);
     request_read(line, &row);
-    figures_read(line, &row);
+    figures_read(state, line, &row);
     tail_keep(oom, line);
-    if (row.known == oom->raw.known && strcmp(row.setting, oom->raw.setting) == 0) {
+    if (log_figures_of(&row) == log_figures_of(&oom->raw) &&
+        row.value[NOTE_SETTING].text == oom->raw.value[NOTE_SETTING].text) {
         oom->lines_left--;
-        return LOG_OOM_NOTHING;
+        return false;
     }
-    oom->n_full += log_knows(&row, NOTE_ASKED) && !log_knows(&oom->raw, NOTE_ASKED);
-    row.label = oom->row.label;
-    row.stack = oom->row.stack;
-    oom_show(oom, &row, line);
-    return LOG_OOM_MORE;
+    bool asks = log_knows(&row, NOTE_ASKED) && !log_knows(&oom->raw, NOTE_ASKED);
+    oom->n_full += asks;
+    state->n_full += asks;
+    row.of.stack = oom->row.of.stack;
+    oom_show(state, oom, &row, line);
+    log_put(state, oom->index, &oom->row);
+    return true;
 }
 
-enum log_oom_seen log_oom_line(const struct log_hits *hits, struct log_oom *oom, struct text line,
-                               const struct log_row *fresh) {
+bool log_oom_line(struct log_state *state, struct text line, const struct log_row *fresh) {
+    struct log_stream *stream = state->streams;
+    struct log_oom *oom = &stream->oom;
     struct log_row row = *fresh;
-    bool open = oom->lines_left != 0, other = log_form_of(hits, FORM_OTHER, 0) != LOG_NONE;
-    const struct log_form *form = other ? NULL : error_find(hits, line, &row);
+    bool open = oom->lines_left != 0, other = log_form_of(&state->hits, FORM_OTHER, 0) != LOG_NONE;
+    const struct log_form *form = other ? NULL : error_find(&state->hits, line, &row);
     if (form == NULL && !open)
-        return LOG_OOM_NOTHING;
+        return false;
     bool full = log_knows(&row, NOTE_ASKED) || (form != NULL && form->figures[0].words != NULL);
     gpu_read(line, &row);
-    bool elsewhere = row.gpu != LOG_NO_DEVICE && oom->raw.gpu != LOG_NO_DEVICE && row.gpu != oom->raw.gpu;
-    if (full && (!open || log_knows(&oom->raw, NOTE_ASKED) || elsewhere))
-        return oom_begin(oom, line, &row, form);
-    if (open) {
-        enum log_oom_seen seen = oom_go_on(oom, line, &row);
-        if (seen != LOG_OOM_NOTHING)
-            return seen;
-    }
+    bool elsewhere = row.of.gpu != LOG_NO_DEVICE && oom->raw.of.gpu != LOG_NO_DEVICE &&
+                     row.of.gpu != oom->raw.of.gpu;
+    bool begins = full && (!open || log_knows(&oom->raw, NOTE_ASKED) || elsewhere);
+    if (!begins && open && oom_go_on(state, line, &row))
+        return true;
     if (form == NULL)
-        return LOG_OOM_NOTHING;
-    return oom->n_seen != 0 && !(elsewhere && oom->n_full == 0) ? LOG_OOM_AGAIN
-                                                                : oom_begin(oom, line, &row, form);
-}
-
-bool log_oom_same(const struct log_row *a, const struct log_row *b) {
-    if (a->known != b->known || a->gpu != b->gpu)
         return false;
-    for (unsigned what = 0; what < NOTE_KINDS; what++)
-        if (log_knows(a, (enum note_what)what) && a->value[what] != b->value[what])
-            return false;
+    if (begins || oom->n_seen == 0 || (elsewhere && oom->n_full == 0))
+        oom_begin(state, line, &row, form);
+    else
+        log_oom_below(state, stream);
     return true;
 }

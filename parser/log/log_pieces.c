@@ -142,7 +142,7 @@ unsigned log_figures_read(struct text line, const struct log_figure *figures, st
         if (known || !figure_find(line, figure, &number))
             continue;
         number += figure->place == ON_TOP ? before : 0;
-        number += figure->place == ADDED && log_knows(row, figure->what) ? row->value[figure->what] : 0;
+        number += figure->place == ADDED ? log_number(row, figure->what) : 0;
         log_know(row, figure->what, number);
         before = number;
         n++;
@@ -168,12 +168,12 @@ uint32_t log_digits_begin(struct text line, uint32_t end) {
 
 void log_gpu_set(struct log_row *row, uint64_t number) {
     if (number < 65536)
-        row->gpu = (int32_t)number;
+        row->of.gpu = (int32_t)number;
 }
 
 void log_gpu_find(struct text line, const char *const *words, uint32_t n_words, struct log_row *row) {
     uint64_t number;
-    for (uint32_t i = 0; i < n_words && row->gpu == LOG_NO_DEVICE; i++)
+    for (uint32_t i = 0; i < n_words && row->of.gpu == LOG_NO_DEVICE; i++)
         if (log_count_behind(line, words[i], &number))
             log_gpu_set(row, number);
 }
@@ -192,12 +192,4 @@ void log_step_find(struct text line, struct log_row *row) {
             log_know(row, NOTE_STEP, step);
             break;
         }
-}
-
-void log_name_set(char name[LOG_NAME_NBYTES], struct text text) {
-    uint32_t length = text.nbytes < LOG_NAME_NBYTES ? text.nbytes : LOG_NAME_NBYTES - 1;
-    while (length > 0 && length < text.nbytes && (text.at[length] & 0xc0) == 0x80)
-        length--; /* not inside of a character */
-    memset(name, 0, LOG_NAME_NBYTES);
-    memcpy(name, text.at, length);
 }

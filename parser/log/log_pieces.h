@@ -56,6 +56,3 @@ void log_gpu_find(struct text line, const char *const *words, uint32_t n_words, 
 
 /* Reads the step or iteration that the line names. */
 void log_step_find(struct text line, struct log_row *row);
-
-/* Copies text into a name of the row, cut to its room. */
-void log_name_set(char name[LOG_NAME_NBYTES], struct text text);

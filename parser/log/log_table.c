@@ -217,7 +217,7 @@ const struct log_form log_forms[] = {
             {"Max_MA ", WHOLE, NOTE_MAX_ALLOCATED, 0}, {"CA ", WHOLE, NOTE_RESERVED, 0},
             {"Max_CA ", WHOLE, NOTE_MAX_RESERVED, 0}, {"NV ", WHOLE, NOTE_DEVICE_USED, 0}),
     /* the label of DeepSpeed's line, which its logger marks alike */
-    WORDS("see_memory_usage]", NULL, FORM_LEVEL, 0, NULL),
+    WORDS("see_memory_usage]", NULL, FORM_LABEL, 0, NULL),
     /* Megatron-LM: training/utils.py, report_memory; before 2020 "cached" */
     FLAGGED(FLAG_LABEL, "memory (MB)", "allocated: ", {"| allocated:", BEHIND, NOTE_ALLOCATED, MIB},
             {"| max allocated:", BEHIND, NOTE_MAX_ALLOCATED, MIB},

@@ -1,5 +1,4 @@
-#include "parser/log/log_traceback.h"
-
+#include "parser/log/log_forms.h"
 #include "trace/own_code.h"
 
 #include <string.h>
@@ -26,24 +25,26 @@ static bool frame_is_known(struct log_traceback *traceback, const struct frame_t
     return false;
 }
 
-static bool frame_add(struct log_traceback *traceback, struct interner *interner, struct text file,
+static void frame_add(struct log_state *state, struct log_traceback *traceback, struct text file,
                       struct text name, uint64_t number) {
-    struct frame frame = {.line = number < UINT32_MAX ? (uint32_t)number : 0};
+    struct frame frame = {.file = log_string(state, file),
+                          .name = log_string(state, name),
+                          .line = number < UINT32_MAX ? (uint32_t)number : 0};
     uint32_t id;
     bool own = file_is_own(file), full = traceback->count == TRACEBACK_FRAMES;
-    if (!intern_string(interner, file.at, file.nbytes, &frame.file) ||
-        !intern_string(interner, name.at, name.nbytes, &frame.name) || !intern_frame(interner, frame, &id))
-        return false;
-    traceback->windows |= file.nbytes > 2 && file.at[1] == ':' && file.at[2] == '\\';
-    if (traceback->n_open > 1 && (!own || frame_is_known(traceback, &interner->trace->frames, id)))
-        return true;
+    if (!intern_frame(&state->interner, frame, &id)) {
+        state->failed = true;
+        return;
+    }
+    state->windows |= file.nbytes > 2 && file.at[1] == ':' && file.at[2] == '\\';
+    if (traceback->n_open > 1 && (!own || frame_is_known(traceback, &state->trace->frames, id)))
+        return;
     if (full && traceback->own[traceback->count - 1] && !own)
-        return true; /* the innermost own line matters, and what it calls does not */
+        return; /* the innermost own line matters, and what it calls does not */
     traceback->count -= full;
     traceback->n_begun += traceback->count == 0;
     traceback->own[traceback->count] = own;
     traceback->frame[traceback->count++] = id;
-    return true;
 }
 
 /* A function's name up to its arguments, or to blanks before the edge of a box. */
@@ -121,18 +122,19 @@ static bool frame_of_ipython(struct text line, struct text *file, struct text *n
 }
 
 /* "---> 41     x = model(x)" */
-static bool line_of_ipython(struct log_traceback *traceback, struct interner *interner, struct text line) {
+static void line_of_ipython(struct log_state *state, struct log_traceback *traceback, struct text line) {
     uint64_t number;
     uint32_t at = 0;
     while (at < line.nbytes && line.at[at] == '-')
         at++;
     if (at < 2 || at + 2 >= line.nbytes || line.at[at] != '>' || traceback->count == 0 ||
         log_count(line, log_skip(line, at + 1), &number) == LOG_NONE)
-        return true;
-    struct frame frame = interner->trace->frames.frame[traceback->frame[traceback->count - 1]];
+        return;
+    uint32_t *last = &traceback->frame[traceback->count - 1];
+    struct frame frame = state->trace->frames.frame[*last];
     frame.line = number < UINT32_MAX ? (uint32_t)number : 0;
     traceback->waits_for_line = false;
-    return intern_frame(interner, frame, &traceback->frame[traceback->count - 1]);
+    state->failed |= !intern_frame(&state->interner, frame, last);
 }
 
 static bool begins_chain(struct text line) {
@@ -196,41 +198,49 @@ static bool frame_read(struct log_traceback *traceback, struct text line, struct
     return traceback->n_open != 0 && frame_of_ipython(line, file, name) && (traceback->waits_for_line = true);
 }
 
-bool log_traceback_line(struct log_traceback *traceback, struct interner *interner, struct text line,
-                        uint32_t number, uint32_t gap_most, bool *taken) {
+/* Reads a line while no more than `gap` other lines came since the last one of the traceback. */
+static bool line_read(struct log_state *state, struct log_traceback *traceback, struct text line,
+                      uint32_t gap) {
     struct text file, name;
     uint64_t at = 0;
     bool open = traceback->n_open + traceback->count != 0,
          head = log_find(line, 0, "raceback (most") != LOG_NONE;
-    *taken = true;
-    if (open && number - traceback->last_line > gap_most)
+    if (open && state->line - traceback->last_line > gap)
         traceback_drop(traceback);
     if (head && (traceback->count == 0 || log_find(line, 0, "Original Traceback") == LOG_NONE))
-        traceback_begin(traceback, number);
+        traceback_begin(traceback, state->line);
     if (log_find(line, 0, "Exception has occurred: ") != LOG_NONE) {
         traceback_drop(traceback);
         traceback->innermost_first = head = true;
     }
-    traceback->last_line = head ? number : traceback->last_line;
+    traceback->last_line = head ? state->line : traceback->last_line;
     if (head)
         return true;
     if (begins_chain(line)) {
         traceback_drop(traceback);
         traceback->chained = true;
-        *taken = false;
+        return false;
+    }
+    if (traceback->waits_for_line)
+        line_of_ipython(state, traceback, line);
+    if (frame_read(traceback, line, &file, &name, &at)) {
+        traceback->first_line = traceback->count == 0 ? state->line : traceback->first_line;
+        traceback->last_line = state->line;
+        frame_add(state, traceback, file, name, at);
         return true;
     }
-    if (traceback->waits_for_line && !line_of_ipython(traceback, interner, line))
-        return false;
-    if (frame_read(traceback, line, &file, &name, &at)) {
-        traceback->first_line = traceback->count == 0 ? number : traceback->first_line;
-        traceback->last_line = number;
-        return frame_add(traceback, interner, file, name, at);
-    }
-    *taken = false;
     if (ends_traceback(line) && !traceback->innermost_first)
         traceback_drop(traceback);
-    return true;
+    return false;
+}
+
+bool log_traceback_line(struct log_state *state, struct text line) {
+    struct log_traceback *traceback = &state->streams->traceback;
+    uint32_t gap = TRACEBACK_GAP * (state->n_streams < 64 ? state->n_streams : 64);
+    bool taken = line_read(state, traceback, line, gap);
+    if (traceback->count + traceback->n_open + traceback->innermost_first != 0)
+        state->trace_until = state->line + gap;
+    return taken;
 }
 
 /* The number of lines down to the innermost own one; all if there is none. */
@@ -253,19 +263,17 @@ static void frames_turn(struct log_traceback *traceback) {
     }
 }
 
-bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack) {
+uint32_t log_traceback_end(struct log_state *state, struct log_traceback *traceback) {
     struct log_traceback old = *traceback;
     uint32_t innermost_first[TRACEBACK_FRAMES];
     /* below the head "Exception has occurred" comes the error, then the frames */
     *traceback = (struct log_traceback){.innermost_first = old.innermost_first && old.count == 0,
                                         .first_line = old.first_line,
-                                        .ends_own = old.ends_own};
-    *stack = old.shared;
-    if (old.n_shared != 0) {
-        traceback->n_shared = old.n_shared - 1;
-        traceback->shared = old.shared;
-        return true;
-    }
+                                        .ends_own = old.ends_own,
+                                        .shared = old.shared,
+                                        .n_shared = old.n_shared != 0 ? old.n_shared - 1 : 0};
+    if (old.n_shared != 0)
+        return old.shared;
     frames_turn(&old);
     /* of several, the list is known if each began with its first line, and none went another way */
     bool known = old.n_open <= 1 || (old.n_begun == old.n_open && !old.parted);
@@ -273,10 +281,9 @@ bool log_traceback_end(struct log_traceback *traceback, struct interner *interne
     for (uint32_t i = 0; i < n; i++)
         innermost_first[i] = old.frame[n - 1 - i];
     traceback->ends_own = n != 0 && old.own[n - 1];
-    *stack = 0;
-    if (n != 0 && !intern_stack(interner, innermost_first, n, stack))
-        return false;
+    traceback->shared = 0;
+    if (n != 0)
+        state->failed |= !intern_stack(&state->interner, innermost_first, n, &traceback->shared);
     traceback->n_shared = old.n_open > 1 ? old.n_open - 1 : 0;
-    traceback->shared = *stack;
-    return true;
+    return traceback->shared;
 }

@@ -31,20 +31,16 @@ struct log_traceback {
     bool parted;                    /* two of them are at different lines of one function */
     uint32_t shared;                /* the stack of the tracebacks that are still open */
     uint32_t n_shared;              /* their number */
-    bool windows;                   /* a frame's path is one of Windows */
     bool ends_own;                  /* the last traceback ended at a line of the user's own code */
     bool waits_for_line;            /* the last frame has no line yet: IPython 7 prints it below */
     bool chained; /* "During handling of the above exception" came: the next error may repeat the last */
 };
 
-/* Takes line `number` of the file; at most `gap_most` lines may come between two frames. `*taken`: it was part of a
- * traceback. False: no memory. O(line). */
-bool log_traceback_line(struct log_traceback *traceback, struct interner *interner, struct text line,
-                        uint32_t number, uint32_t gap_most, bool *taken);
+struct log_state;
 
 /*
- * Ends the traceback. `*stack`: its frames down to the innermost line of the user's own code, or all if none is; 0:
- * there is no traceback. If several processes print theirs at once, the lines of one cannot be told from another's:
- * they are one stack if all can have come the same way, otherwise 0. False: no memory.
+ * Ends a traceback and returns its stack: its frames down to the innermost line of the user's own code, or all if none
+ * is; 0: there is no traceback. If several processes print theirs at once, the lines of one cannot be told from
+ * another's: they are one stack if all can have come the same way, otherwise 0.
  */
-bool log_traceback_end(struct log_traceback *traceback, struct interner *interner, uint32_t *stack);
+uint32_t log_traceback_end(struct log_state *state, struct log_traceback *traceback);
