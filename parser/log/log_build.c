@@ -64,9 +64,8 @@ static uint64_t number(const struct builder *builder, enum note_what what) {
 }
 
 static void note_add(struct builder *builder, enum note_what what, struct log_value value) {
-    builder->failed =
-        builder->failed || !ARENA_GROW(&builder->interner->trace->arena, builder->notes,
-                                       builder->note_capacity, (uint64_t)builder->n_notes + 1);
+    builder->failed = builder->failed || !ARENA_GROW(&builder->interner->trace->arena, builder->notes,
+                                                     builder->note_capacity, (uint64_t)builder->n_notes + 1);
     if (!builder->failed)
         builder->notes[builder->n_notes++] = (struct note){.event = builder->recorder.device.n_events - 1,
                                                            .text = value.text,
@@ -294,9 +293,9 @@ bool log_build(struct log_state *state) {
     for (uint32_t from = 0, end; from < n && done; from = end) {
         for (end = from + 1; end < n && order[end].key == order[from].key;)
             end++;
-        done = device_build(state, order + from, end - from,
-                            ordinal_of(&state->rows.entry[order[from].value]),
-                            &trace->devices[trace->n_devices]);
+        done =
+            device_build(state, order + from, end - from, ordinal_of(&state->rows.entry[order[from].value]),
+                         &trace->devices[trace->n_devices]);
         trace->n_devices += done;
     }
     ARENA_DROP(arena, order);

@@ -37,7 +37,8 @@ enum log_flag {
     FLAG_PAIRS = 0x40,   /* the line may have the figures of several devices */
     FLAG_CARRIED = 0x80, /* a line of FORM_DEVICE above it names its device */
     FLAG_BEFORE = 0x100, /* the line before begins with its device's number */
-    FLAG_JOINED = 0x200 /* a row of a table: its figures and those of the table's other rows are one moment */
+    FLAG_CHAIN = 0x200,  /* a chain of exceptions goes on: the next error may repeat the last */
+    FLAG_JOINED = 0x400 /* a row of a table: its figures and those of the table's other rows are one moment */
 };
 
 enum { FORM_FIGURES = 8 };
@@ -112,8 +113,9 @@ struct log_state {
 
     uint32_t line; /* from 1 */
     struct log_words *words;
-    struct log_hits hits;       /* of the current line */
-    struct log_stream *streams; /* one per rank; the one that was used last, that of the current line, is first */
+    struct log_hits hits; /* of the current line */
+    struct log_stream
+        *streams; /* one per rank; the one that was used last, that of the current line, is first */
     uint32_t n_streams;
     struct text before; /* the line before, as it stands in the file; cut to LOG_BEFORE_NBYTES */
     bool before_is_row; /* it was read as a form */
@@ -136,13 +138,13 @@ struct log_state {
     bool windows;        /* a traceback's path is one of Windows */
 
     uint64_t n_lines, n_understood, n_long;
-    uint64_t n_changes; /* lines that say how much was added, but not to what */
+    uint64_t n_changes;             /* lines that say how much was added, but not to what */
     uint8_t plain[LOG_LINE_NBYTES]; /* a line without colours */
 };
 
 /* Notes that do not make two rows differ: they are of the line, or words about it. */
-#define LOG_WORDS_OF_NOTES                                                                          \
-    (UINT64_C(1) << NOTE_LINE | UINT64_C(1) << NOTE_LABEL | UINT64_C(1) << NOTE_BACKEND |           \
+#define LOG_WORDS_OF_NOTES                                                                \
+    (UINT64_C(1) << NOTE_LINE | UINT64_C(1) << NOTE_LABEL | UINT64_C(1) << NOTE_BACKEND | \
      UINT64_C(1) << NOTE_KILLED | UINT64_C(1) << NOTE_RETRIED | UINT64_C(1) << NOTE_POSSIBLE)
 
 /* Bits of the figures that a row has. */

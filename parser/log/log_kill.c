@@ -18,31 +18,15 @@ struct victim {
     bool has_rank;
 };
 
-/* The text between two words, up to 80 bytes; empty: there is none. */
-static struct text between(struct text line, const char *open, const char *close) {
-    uint32_t at = log_find(line, 0, open), begin = at + word_length(open),
-             end = at != LOG_NONE ? log_find(line, begin, close) : LOG_NONE;
-    return end != LOG_NONE && end - begin <= 80 ? (struct text){line.at + begin, end - begin}
-                                                : (struct text){line.at, 0};
-}
-
-static void pid_read(struct text line, struct victim *victim) {
-    static const char *const words[] = {"Killed process ", "reaped process ", "pid=", "(pid: ", "pid ",
-                                        "(pid ",           "Process "};
-    for (size_t i = 0; i < sizeof words / sizeof *words && !victim->has_pid; i++)
-        victim->has_pid = log_count_behind(line, words[i], &victim->pid);
-}
-
 /* "Killed process 77 (python3) total-vm:", "reaped process 777 (python),", "(actor ID: d, name=Worker.__init__, pid=600," */
 static void victim_read(struct text line, struct victim *victim) {
-    uint32_t process = log_find(line, 0, "rocess "), ray = log_find(line, 0, ", name=");
+    static const char *const patterns[] = {"d process # ($)", "Process # ($)", ", name=@, pid=#",
+                                           "d process #",     "pid=#",         "(pid: #",
+                                           "pid #",           "Process #"};
     *victim = (struct victim){.name = {line.at, 0}};
-    pid_read(line, victim);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !victim->has_pid; i++)
+        victim->has_pid = log_search(line, patterns[i], &victim->name, &victim->pid);
     victim->has_rank = log_count_behind(line, "local_rank:", &victim->rank);
-    if (ray != LOG_NONE)
-        victim->name = between(text_from(line, ray), ", name=", ",");
-    else if (process != LOG_NONE)
-        victim->name = between(text_from(line, process), " (", ")");
     if (victim->name.nbytes != 0 && victim->name.at[0] == '(')
         victim->name.nbytes++; /* "((sd-pam))" */
 }

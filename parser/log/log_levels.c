@@ -214,8 +214,7 @@ static void level_add(struct log_state *state, struct log_row *row) {
     struct log_stream *stream = state->streams;
     struct log_row *joined = &stream->joined;
     bool joins = row->form != 0 && (log_forms[row->form - 1].flags & FLAG_JOINED) != 0;
-    if (joins && state->line < stream->joined_until &&
-        (log_figures_of(joined) & log_figures_of(row)) == 0) {
+    if (joins && state->line < stream->joined_until && (log_figures_of(joined) & log_figures_of(row)) == 0) {
         for (unsigned what = NOTE_LINE + 1; what < NOTE_KINDS; what++)
             if (log_knows(row, (enum note_what)what))
                 log_know(joined, (enum note_what)what, log_number(row, (enum note_what)what));

@@ -24,8 +24,7 @@ static void processes_read(struct text line, struct log_row *row) {
             continue;
         next = log_size(line, next + 5, 0, &nbytes);
         if (next != LOG_NONE && text_has_at(line, next, " memory in use"))
-            log_know(row, NOTE_OTHERS_USED,
-                     log_number(row, NOTE_OTHERS_USED) + nbytes);
+            log_know(row, NOTE_OTHERS_USED, log_number(row, NOTE_OTHERS_USED) + nbytes);
     }
 }
 
@@ -187,8 +186,9 @@ static const struct log_form *error_find(const struct log_hits *hits, struct tex
 /* Have both rows the same figures and the same device? */
 static bool is_same(const struct log_row *a, const struct log_row *b) {
     bool same = log_figures_of(a) == log_figures_of(b) && a->of.gpu == b->of.gpu;
-    for (unsigned what = NOTE_LINE + 1; what < NOTE_KINDS && same; what++)
-        same = log_number(a, (enum note_what)what) == log_number(b, (enum note_what)what);
+    for (unsigned what = 0; what < NOTE_KINDS && same; what++)
+        same = (log_figures_of(a) >> what & 1) == 0 ||
+               log_number(a, (enum note_what)what) == log_number(b, (enum note_what)what);
     return same;
 }
 
@@ -354,8 +354,8 @@ bool log_oom_line(struct log_state *state, struct text line, const struct log_ro
         return false;
     bool full = log_knows(&row, NOTE_ASKED) || (form != NULL && form->figures[0].words != NULL);
     gpu_read(line, &row);
-    bool elsewhere = row.of.gpu != LOG_NO_DEVICE && oom->raw.of.gpu != LOG_NO_DEVICE &&
-                     row.of.gpu != oom->raw.of.gpu;
+    bool elsewhere =
+        row.of.gpu != LOG_NO_DEVICE && oom->raw.of.gpu != LOG_NO_DEVICE && row.of.gpu != oom->raw.of.gpu;
     bool begins = full && (!open || log_knows(&oom->raw, NOTE_ASKED) || elsewhere);
     if (!begins && open && oom_go_on(state, line, &row))
         return true;

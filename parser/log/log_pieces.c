@@ -29,27 +29,27 @@ static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t 
 }
 
 /* The first or second figure of "(18.40/79.15 GiB", "(18.40 GiB/79.15 GiB", "(0.9, 71.27 GiB", "xpu:0 (18.40/79.15
- * GiB". */
-static bool pair_size(struct text line, uint32_t at, bool second, uint64_t unit, uint64_t *nbytes) {
-    static const char *const devices[] = {"cuda", "xpu", "npu", "hpu", "rocm", "musa"};
-    struct decimal one, other;
-    uint32_t colon = log_find(line, at, ":"), open = log_find(line, at, "(");
-    if (colon < open && open <= colon + 7 &&
-        text_is_any((struct text){line.at + at, colon - at}, devices, sizeof devices / sizeof *devices))
-        at = open;
-    at += at < line.nbytes && line.at[at] == '(';
-    uint32_t begin = at, stroke = at + number_read(line, at, &one), next = stroke;
-    uint64_t own = stroke != at ? log_unit(line, stroke, &next) : 0;
-    stroke = log_skip(line, own != 0 ? next : stroke);
-    uint32_t behind = log_skip(line, stroke + 1), end = behind + number_read(line, behind, &other);
-    if (stroke == begin || stroke >= line.nbytes || (line.at[stroke] != '/' && line.at[stroke] != ',') ||
-        end == behind)
+ * GiB". A unit of the second holds for the first too. */
+static bool pair_size(struct text line, uint32_t at, bool second, uint64_t bare, uint64_t *nbytes) {
+    struct decimal decimal;
+    uint64_t number, all;
+    uint32_t open = log_match(line, at, "%:# (", NULL, &number), next;
+    at = open != LOG_NONE ? open : at + (at < line.nbytes && line.at[at] == '(');
+    uint32_t stroke = at + number_read(line, at, &decimal);
+    if (stroke == at)
         return false;
-    uint64_t named = log_unit(line, end, &next);
-    unit = named != 0 ? named : unit;
-    return unit != 0 && one.whole < UINT64_C(1) << 46 && other.whole < UINT64_C(1) << 46 &&
-           decimal_times(second ? &other : &one, second || own == 0 ? unit : own, nbytes) &&
-           *nbytes <= UINT64_C(1) << 46;
+    if (log_unit(line, stroke, &next) != 0)
+        stroke = next;
+    stroke = log_skip(line, stroke);
+    if (stroke >= line.nbytes || (line.at[stroke] != '/' && line.at[stroke] != ','))
+        return false;
+    uint32_t behind = log_skip(line, stroke + 1), end = behind + number_read(line, behind, &decimal);
+    uint64_t unit = log_unit(line, end, &next);
+    unit = unit != 0 ? unit : bare;
+    if (log_size(line, behind, unit, &all) == LOG_NONE)
+        return false;
+    *nbytes = all;
+    return second || log_size(line, at, unit, nbytes) != LOG_NONE;
 }
 
 /* The figures around the last stroke: "70123MiB /  81559MiB", "3352 / 65536". */

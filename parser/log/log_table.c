@@ -20,6 +20,7 @@
 #define KILLED(words, killer)                     WORDS(words, NULL, FORM_KILL, 0, killer)
 #define SIGNAL(words, name)                       WORDS(words, NULL, FORM_SIGNAL, 0, name)
 #define TRACE(words)                              WORDS(words, NULL, FORM_TRACE, 0, NULL)
+#define CHAIN(words)                              WORDS(words, NULL, FORM_TRACE, FLAG_CHAIN, NULL)
 #define INSIDE(words)                             WORDS(words, NULL, FORM_TRACE, FLAG_INSIDE, NULL)
 // clang-format on
 
@@ -37,24 +38,18 @@ const struct log_form log_forms[] = {
     TRACE("raceback (most recent call last)"),
     TRACE("\", line "),
     TRACE("Exception has occurred: "),
-    TRACE("of the above exception"),
-    TRACE("The above exception was"),
-    TRACE("EngineCore failed"),
-    TRACE("EngineCore hit"),
-    TRACE("ray.exceptions."),
-    TRACE("Root Cause"),
-    TRACE("ChildFailedError"),
-    TRACE("RemoteTraceback"),
+    CHAIN("of the above exception"),
+    CHAIN("The above exception was"),
+    CHAIN("ray.exceptions."),
+    CHAIN("Root Cause"),
+    CHAIN("ChildFailedError"),
     INSIDE(".py:"),
     INSIDE(".py in "),
     INSIDE("> in "),
     INSIDE("Cell In"),
-    INSIDE("Input In"),
     INSIDE("--> "),
     INSIDE("Error:"),
     INSIDE("Exception:"),
-    INSIDE("Interrupt"),
-    INSIDE("Exit:"),
     INSIDE("Warning:"),
 
     WORDS("expandable_segments:True", NULL, FORM_SETTING, 0, NULL),
@@ -83,7 +78,6 @@ const struct log_form log_forms[] = {
     ERROR("ried to allocate", NULL, NULL, BEHIND, 0),
     ERROR("Invalid buffer size:", NULL, "MPS", BEHIND, 0),        /* on MPS: Metal's limit for one buffer */
     ERROR("llocation failed for size::", NULL, "HPU", BEHIND, 1), /* Habana: PT_DEVMEM, SYNHELPER */
-    ERROR("llocation of size", "PT_DEVMEM", "HPU", BEHIND, 1),
     ERROR("llocation of size ::", NULL, "HPU", BEHIND, 1),
     ERROR(" with size ", "in AlignedAllocator", "FlashInfer", BEHIND, 1),
     ERROR("Failed to CUDA calloc", NULL, "CUDA", BEHIND, 0), /* NCCL to 2.20 and later */
@@ -103,13 +97,11 @@ const struct log_form log_forms[] = {
     BARE("cudaErrorMemoryAllocation", 0, "CUDA"),
     BARE("CUDA_ERROR_OUT_OF_MEMORY", 0, "CUDA"),
     BARE("hipErrorOutOfMemory", 0, "HIP"),
-    BARE("HIP_ERROR_OutOfMemory", 0, "HIP"),
     BARE("_STATUS_ALLOC_FAILED", 0, "CUDA"), /* cuBLAS, cuDNN, cuSOLVER */
 
     BARE("_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", 0, "XPU"), /* Unified Runtime */
     BARE("PI_ERROR_OUT_OF_", 0, "XPU"),
     BARE("out of device memory on current platform", 0, "XPU"),
-    BARE("PT_DEVMEM", 0, "HPU"),
     BARE("Failed to apply for memory.", 0, "NPU"), /* CANN */
     WORDS("EL0004", "Failed to allocate memory", FORM_ERROR, 0, "NPU"),
     /* PyTorch asks NVML while it reports the error: MIG, Jetson */
@@ -127,7 +119,6 @@ const struct log_form log_forms[] = {
     BARE("is killed by signal: Bus error", 0, "shm"),
     BARE("unable to write to file </torch_", 0, "shm"),
     BARE("failed to extend /dev/shm/", 0, "shm"), /* NCCL: shmutils.cc */
-    BARE("Error while creating shared memory segment", 0, "shm"),
 
     /* ---- kills ---- */
 
@@ -143,11 +134,8 @@ const struct log_form log_forms[] = {
     KILL("node was low on resource: memory", NULL, "the kubelet", {"was using", BEHIND, NOTE_HOST_USED, 0}),
     KILL("Killed /", " due to memory ", "systemd-oomd", {"memory used (", BEHIND, NOTE_HOST_USED, 1},
          {"/ total (", BEHIND, NOTE_DEVICE_TOTAL, 1}),
-    KILLED("xceeded step memory limit", "Slurm"),
-    KILLED("xceeded job memory limit", "Slurm"),
     KILLED("oom-kill event", "Slurm"),
     KILLED("oom_kill event", "Slurm"),
-    KILLED("OUT_OF_ME+", "Slurm"),
     KILLED("State: OUT_OF_MEMORY", "Slurm"),
     KILLED("JobState=OUT_OF_MEMORY", "Slurm"),
     KILLED("OUT_OF_MEMORY (exit code", "Slurm"),
@@ -155,7 +143,6 @@ const struct log_form log_forms[] = {
     KILLED("OOMKilled", "Kubernetes"),
     KILLED("System OOM encountered", "Kubernetes"),
     KILLED("Cgroup OOM encountered", "Kubernetes"),
-    KILLED("TaskOOM event", "containerd"),
     KILLED(" container oom ", "Docker"),
     KILLED("node running low on memory", "Ray"),
     KILLED("killed due to memory pressure (OOM)", "Ray"),
@@ -168,16 +155,12 @@ const struct log_form log_forms[] = {
     SIGNAL("(exitcode: -9)", NULL),
     SIGNAL("exitcode  : -9 ", NULL),
     SIGNAL("return code = -9", NULL),
-    SIGNAL("died with <Signals.SIGKILL: 9>", NULL),
     SIGNAL("Signal 9 (SIGKILL) received", NULL),
     SIGNAL("terminated with signal SIGKILL", NULL), /* torch.multiprocessing */
     SIGNAL("Command terminated by signal 9", NULL), /* GNU time */
     SIGNAL("killed by signal: Killed", NULL),
-    SIGNAL("signal: killed", NULL),
     SIGNAL("exit code 137", NULL),
     SIGNAL("exit code: 137", NULL),
-    SIGNAL("exit code (137)", NULL),
-    SIGNAL("exit status 137", NULL),
     SIGNAL("exited with code 137", NULL),
     SIGNAL("xit Code:    137", NULL),
     SIGNAL("RESULT_ERROR_OUT_OF_RESOURCES", "driver"),
@@ -218,12 +201,10 @@ const struct log_form log_forms[] = {
             {"Max_CA ", WHOLE, NOTE_MAX_RESERVED, 0}, {"NV ", WHOLE, NOTE_DEVICE_USED, 0}),
     /* the label of DeepSpeed's line, which its logger marks alike */
     WORDS("see_memory_usage]", NULL, FORM_LABEL, 0, NULL),
-    /* Megatron-LM: training/utils.py, report_memory; before 2020 "cached" */
+    /* Megatron-LM: training/utils.py, report_memory */
     FLAGGED(FLAG_LABEL, "memory (MB)", "allocated: ", {"| allocated:", BEHIND, NOTE_ALLOCATED, MIB},
             {"| max allocated:", BEHIND, NOTE_MAX_ALLOCATED, MIB},
-            {"| reserved:", BEHIND, NOTE_RESERVED, MIB}, {"| cached:", BEHIND, NOTE_RESERVED, MIB},
-            {"| max reserved:", BEHIND, NOTE_MAX_RESERVED, MIB},
-            {"| max cached:", BEHIND, NOTE_MAX_RESERVED, MIB},
+            {"| reserved:", BEHIND, NOTE_RESERVED, MIB}, {"| max reserved:", BEHIND, NOTE_MAX_RESERVED, MIB},
             {"| total device memory used:", BEHIND, NOTE_DEVICE_USED, MIB}),
     /* torchtitan: components/metrics.py prints the most that was reserved since its line before */
     FLAGGED(FLAG_RESET, "memory: ", "GiB(", {"memory:", BEHIND, NOTE_MAX_RESERVED, 0}),
@@ -275,8 +256,7 @@ const struct log_form log_forms[] = {
     /* torchtune: get_memory_stats; LLaMA-Factory 0.9; ms-swift 3 */
     FORM("peak_memory_alloc:", "peak_memory_reserved:",
          {"peak_memory_alloc:", BEHIND, NOTE_MAX_ALLOCATED, GIB},
-         {"peak_memory_reserved:", BEHIND, NOTE_MAX_RESERVED, GIB},
-         {"peak_memory_active:", BEHIND, NOTE_LINE, GIB}),
+         {"peak_memory_reserved:", BEHIND, NOTE_MAX_RESERVED, GIB}),
     ONE("GPU peak memory allocation:", BEHIND, NOTE_MAX_ALLOCATED, 0),
     ONE("GPU peak memory reserved:", BEHIND, NOTE_MAX_RESERVED, 0),
     FORM("'vram_allocated'", "'vram_reserved'", {"vram_allocated", CELL, NOTE_MAX_ALLOCATED, GIB},
@@ -327,9 +307,7 @@ const struct log_form log_forms[] = {
     FORM("Memory profiling results:", NULL, {"total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0},
          {"non_torch_memory", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
          {"kv_cache_size", BEHIND, NOTE_BUDGET_KV_CACHE, 0}),
-    ONE("available_kv_cache_memory ", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
     ONE("Available KV cache memory: ", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
-    ONE("Loading model weights took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Estimated CUDA graph memory:", BEHIND, NOTE_BUDGET_GRAPHS_PLANNED, 0),
     FORM("Graph capturing finished", "took", {", took", BEHIND, NOTE_BUDGET_GRAPHS, 0}),
@@ -343,12 +321,6 @@ const struct log_form log_forms[] = {
     FORM("cache_engine took", " of device memory (", {"cache_engine took", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
          {" of device memory", USED_OF, NOTE_DEVICE_USED, 0},
          {" of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
-    FORM("cache engine took", " of device memory (", {"cache engine took", BEHIND, NOTE_BUDGET_KV_CACHE, 0},
-         {" of device memory", USED_OF, NOTE_DEVICE_USED, 0},
-         {" of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
-    FORM("oading model weights ", " of device memory (", {" took", BEHIND, NOTE_BUDGET_WEIGHTS, 0},
-         {" of device memory", USED_OF, NOTE_DEVICE_USED, 0},
-         {" of device memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
     HOST(" of host memory (", NULL, {" of host memory", USED_OF, NOTE_HOST_USED, 0},
          {" of host memory", TOTAL_OF, NOTE_DEVICE_TOTAL, 0}),
     /* SGLang: model_runner.py; "K size: 8.23 GB, V size: 8.23 GB", of latents "KV size: 32.2 GB" */
@@ -359,7 +331,6 @@ const struct log_form log_forms[] = {
     FORM("KV Cache is allocated", "size: ", {"K size", ADDED, NOTE_BUDGET_KV_CACHE, 0},
          {"V size", ADDED, NOTE_BUDGET_KV_CACHE, 0}, {"KV size", WHOLE, NOTE_BUDGET_KV_CACHE, 0},
          {"#tokens:", COUNTED, NOTE_BUDGET_TOKENS, 0}),
-    FORM("Init torch distributed ends", NULL, {"mem usage", BEHIND, NOTE_BUDGET_NON_TORCH, 0}),
     FORM("avail mem=", NULL, {"avail mem=", BEHIND, NOTE_BUDGET_AVAILABLE, 0}),
     FORM("available_gpu_mem=", NULL, {"available_gpu_mem=", BEHIND, NOTE_BUDGET_AVAILABLE, GIB},
          {"max_total_num_tokens=", COUNTED, NOTE_BUDGET_TOKENS, 0}),

@@ -62,34 +62,26 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count) {
     return at;
 }
 
-/* Case does not matter ("kb", "Gb"), except for a single letter: "m" and "g" are other units. */
-static bool is_unit(struct text text, const char *name) {
-    uint8_t other = text.nbytes > 1 ? 0x20 : 0;
-    for (uint32_t i = 0; i < text.nbytes; i++)
-        if ((text.at[i] | other) != ((uint8_t)name[i] | other))
-            return false;
-    return true;
-}
-
+/* "GiB", "gb", "Mi", "G", "KBs", "bytes": case does not matter, except that "m" and "g" are other units. */
 uint64_t log_unit(struct text text, uint32_t at, uint32_t *next) {
-    static const struct {
-        const char *name;
-        unsigned shift;
-    } units[] = {{"bytes", 0}, {"byte", 0}, {"B", 0},   {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40},
-                 {"KB", 10},   {"MB", 20},  {"GB", 30}, {"TB", 40},  {"KBs", 10}, {"MBs", 20}, {"GBs", 30},
-                 {"T", 40},    {"G", 30},   {"M", 20},  {"Ki", 10},  {"Mi", 20},  {"Gi", 30},  {"Ti", 40}};
+    static const char powers[] = "KMGT", *const ends[] = {"b", "ib", "i", "bs", ""};
+    uint64_t unit = 0;
     while (at < text.nbytes && text.at[at] == ' ')
         at++;
     uint32_t end = at;
     while (end < text.nbytes && end - at <= UNIT_MAX && is_letter(text.at[end]))
         end++;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i].name) == end - at &&
-            is_unit((struct text){text.at + at, end - at}, units[i].name)) {
-            *next = end;
-            return UINT64_C(1) << units[i].shift;
-        }
-    return 0;
+    struct text name = {text.at + at, end - at};
+    if (name.nbytes == 0 || text_is(name, "K"))
+        return 0;
+    const char *power = strchr(powers, name.nbytes > 1 ? name.at[0] & 0x5f : name.at[0]);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && power != NULL; i++)
+        if (text_is_lower(text_from(name, 1), ends[i]))
+            unit = UINT64_C(1) << 10 * (power - powers + 1);
+    if (text_is(name, "B") || text_is_lower(name, "byte") || text_is_lower(name, "bytes"))
+        unit = 1;
+    *next = unit != 0 ? end : *next;
+    return unit;
 }
 
 /* Reads `width` digits at `at`; LOG_NONE: fewer digits, or a number above `most`. */
@@ -211,45 +203,72 @@ bool log_time(struct text text, int64_t *us) {
     return false;
 }
 
+/* ---- patterns ---- */
+
+/* The bytes of a level's name; 0: there is none. */
+static uint32_t level_length(struct text text, uint32_t at) {
+    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL", "root"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (at_or_blank(text, at) == (uint8_t)levels[i][0] && text_has_at(text, at, levels[i]))
+            return (uint32_t)strlen(levels[i]);
+    return 0;
+}
+
+static bool is_class(char byte) {
+    return byte != '\0' && strchr("#%~@$&^", byte) != NULL;
+}
+
+static bool class_has(char class, uint8_t byte) {
+    switch (class) {
+    case '%': return is_in_word(byte) || byte == '.' || byte == '-';
+    case '~': return byte == ' ';
+    case '@': return byte != ' ';
+    case '&': return strchr(" =:_-", byte) != NULL && byte != '\0';
+    default: return byte != ')';
+    }
+}
+
+uint32_t log_match(struct text text, uint32_t at, const char *pattern, struct text *name, uint64_t *number) {
+    for (uint64_t count = 0; *pattern != '\0'; pattern++) {
+        uint32_t n = 0, least = strchr("~&", *pattern) == NULL, most = *pattern == '&' ? 2 : PREFIX_NBYTES,
+                 next;
+        if (*pattern == '#') {
+            if ((next = log_count(text, at, &count)) == LOG_NONE)
+                return LOG_NONE;
+            *(number != NULL ? number : &count) = count;
+            at = next;
+        } else if (*pattern == '^' || !is_class(*pattern)) {
+            n = *pattern == '^' ? level_length(text, at)
+                                : at < text.nbytes && text.at[at] == (uint8_t)*pattern;
+            if (n == 0)
+                return LOG_NONE;
+            at += n;
+        } else {
+            bool any = is_class(pattern[1]) || pattern[1] == '\0';
+            for (; n <= most && at + n <= text.nbytes; n++) {
+                bool fits = n >= least && (any || at_or_blank(text, at + n) == (uint8_t)pattern[1]);
+                if (fits && (next = log_match(text, at + n, pattern + 1, NULL, number)) != LOG_NONE) {
+                    if (name != NULL)
+                        *name = (struct text){text.at + at, n};
+                    return next;
+                }
+                if (at + n == text.nbytes || !class_has(*pattern, text.at[at + n]))
+                    break;
+            }
+            return LOG_NONE;
+        }
+    }
+    return at;
+}
+
+bool log_search(struct text text, const char *pattern, struct text *name, uint64_t *number) {
+    for (uint32_t at = 0; at < text.nbytes; at++)
+        if (text.at[at] == (uint8_t)*pattern && log_match(text, at, pattern, name, number) != LOG_NONE)
+            return true;
+    return false;
+}
+
 /* ---- ranks ---- */
-
-/* The number after a word that means rank. */
-static uint32_t rank_behind(struct text text, uint32_t at) {
-    uint64_t rank;
-    for (unsigned i = 0; i < 2 && at < text.nbytes && strchr(" =:_-", text.at[at]) != NULL; i++)
-        at++;
-    uint32_t next = log_count(text, at, &rank);
-    return next != LOG_NONE && rank < RANK_MAX ? (uint32_t)rank : LOG_NONE;
-}
-
-static bool word_begins(struct text text, uint32_t at, const char *lower) {
-    for (; *lower != '\0'; lower++, at++)
-        if (at >= text.nbytes || (text.at[at] | 0x20) != (uint8_t)*lower)
-            return false;
-    return true;
-}
-
-/* "[3] mp: " at the beginning of a line, as Arctic Training writes it, and Open MPI's "[1,3]<stdout>:". */
-static uint32_t rank_of_brackets(struct text text, uint32_t at) {
-    static const char behind[] = "] mp: ";
-    uint64_t rank;
-    uint32_t next = at_or_blank(text, at) == '[' ? log_count(text, at + 1, &rank) : LOG_NONE;
-    if (at_or_blank(text, next) == ',' && log_find(text, next, "]<std") - next <= 7) /* mpirun --tag-output */
-        return rank_behind(text, next + 1);
-    bool label = next != LOG_NONE && next - at <= 7 && text_has_at(text, next, behind);
-    return label ? (uint32_t)rank : LOG_NONE;
-}
-
-/* "3: " at the beginning of a line, as srun -l writes it. */
-static uint32_t rank_of_label(struct text text) {
-    uint64_t rank;
-    if (at_or_blank(text, log_skip(text, 0)) == '[')
-        return rank_of_brackets(text, log_skip(text, 0));
-    uint32_t next = log_count(text, log_skip(text, 0), &rank);
-    bool label = next != LOG_NONE && next <= 6 && at_or_blank(text, next) == ':' && next + 1 < text.nbytes &&
-                 text.at[next + 1] == ' ';
-    return label ? (uint32_t)rank : LOG_NONE;
-}
 
 /* "[2025-11-10 19:59:09 TP1]" of SGLang, "(Worker_TP0 pid=9)" of vLLM; not if other kinds of ranks are beside it. */
 static uint32_t rank_of_server(struct text text) {
@@ -265,18 +284,25 @@ static uint32_t rank_of_server(struct text text) {
     return ends && rank < RANK_MAX ? (uint32_t)rank : LOG_NONE;
 }
 
+/* torchrun and loggers, wherever they put it; Arctic Training, Open MPI's --tag-output and srun -l, at the beginning. */
 uint32_t log_rank(struct text text) {
+    static const char *const inside[] = {"rank&#", "Rank&#", "RANK&#", "[default&#"}, *const first[] = {
+                                                                                          "~[#] mp: ",
+                                                                                          "~[#,#]<std",
+                                                                                          "~#: "};
+    uint64_t rank;
     for (uint32_t at = 0; at < text.nbytes && at < PREFIX_NBYTES; at++) {
-        if (at > 0 && is_in_word(text.at[at - 1]))
+        if (strchr("rR[", text.at[at]) == NULL || (at > 0 && is_in_word(text.at[at - 1])))
             continue;
-        uint32_t rank = word_begins(text, at, "rank") ? rank_behind(text, at + 4) : LOG_NONE;
-        if (rank == LOG_NONE && at > 0 && text.at[at - 1] == '[' && word_begins(text, at, "default"))
-            rank = rank_behind(text, at + 7);
-        if (rank != LOG_NONE)
-            return rank;
+        for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+            if (log_match(text, at, inside[i], NULL, &rank) != LOG_NONE && rank < RANK_MAX)
+                return (uint32_t)rank;
     }
     uint32_t server = rank_of_server(text);
-    return server != LOG_NONE ? server : rank_of_label(text);
+    for (size_t i = 0; i < sizeof first / sizeof *first && server == LOG_NONE; i++)
+        if (log_match(text, 0, first[i], NULL, &rank) <= 24 && rank < RANK_MAX)
+            return (uint32_t)rank;
+    return server;
 }
 
 /* ---- messages ---- */
@@ -289,15 +315,6 @@ static uint32_t group_skip(struct text text, uint32_t at) {
     while (end < text.nbytes && end - at < PREFIX_NBYTES && text.at[end] != ']' && text.at[end] != ')')
         end++;
     return end < text.nbytes && end - at < PREFIX_NBYTES ? end + 1 : at;
-}
-
-/* The bytes of a level's name; 0: there is none. */
-static uint32_t level_length(struct text text, uint32_t at) {
-    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL", "root"};
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (at_or_blank(text, at) == (uint8_t)levels[i][0] && text_has_at(text, at, levels[i]))
-            return (uint32_t)strlen(levels[i]);
-    return 0;
 }
 
 /* The place after a word of a logger (a time, a level, "mp:"); `at` if there is none. */
@@ -330,10 +347,7 @@ struct text log_message(struct text text) {
 
 /* ---- wrappers ---- */
 
-/*
- * What programs put before a line that they keep or hand on. # is digits, % a word, ~ blanks or none, @ text without
- * blanks, $ text up to a parenthesis, ^ a level; the rest stands for itself.
- */
+/* What programs put before a line that they keep or hand on (log_match). */
 static const char *const prefixes[] = {
     "\xef\xbb\xbf",       /* the mark of UTF-8 */
     "> ",                 /* a quote */
@@ -354,44 +368,6 @@ static const char *const prefixes[] = {
     "@ @ %[#]: ",     /* syslog with ISO times */
 };
 
-static bool is_class(char byte) {
-    return byte == '#' || byte == '%' || byte == '~' || byte == '@' || byte == '$';
-}
-
-static bool class_has(char class, uint8_t byte) {
-    switch (class) {
-    case '#': return is_digit(byte);
-    case '%': return is_in_word(byte) || byte == '.' || byte == '-';
-    case '~': return byte == ' ';
-    case '@': return byte != ' ';
-    default: return byte != ')';
-    }
-}
-
-/* The place after a prefix that begins at `at`; LOG_NONE: it does not. Each class takes as little as it can. */
-static uint32_t prefix_end(struct text text, uint32_t at, const char *prefix) {
-    for (; *prefix != '\0'; prefix++) {
-        if (!is_class(*prefix)) {
-            uint32_t length = *prefix == '^' ? level_length(text, at) : 1;
-            if (length == 0 || (*prefix != '^' && (at >= text.nbytes || text.at[at] != (uint8_t)*prefix)))
-                return LOG_NONE;
-            at += length;
-            continue;
-        }
-        uint32_t least = *prefix != '~', next;
-        bool any = is_class(prefix[1]) || prefix[1] == '^' || prefix[1] == '\0';
-        for (uint32_t n = 0; at + n < text.nbytes && n < PREFIX_NBYTES; n++) {
-            bool fits = n >= least && (any || text.at[at + n] == (uint8_t)prefix[1]);
-            if (fits && (next = prefix_end(text, at + n, prefix + 1)) != LOG_NONE)
-                return next;
-            if (!class_has(*prefix, text.at[at + n]))
-                break;
-        }
-        return LOG_NONE;
-    }
-    return at;
-}
-
 /* The place after the quote of the text in a line of JSON: {"level":"info","message":"...; `at` if there is none. */
 static uint32_t json_skip(struct text text, uint32_t at) {
     static const char *const keys[] = {"\"log\":", "\"message\":", "\"msg\":", "\"text\":", "\"event\":"};
@@ -408,7 +384,7 @@ static uint32_t json_skip(struct text text, uint32_t at) {
 struct text log_unwrapped(struct text text) {
     uint32_t at = 0, next;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes;) {
-        next = prefix_end(text, at, prefixes[i]);
+        next = log_match(text, at, prefixes[i], NULL, NULL);
         next = next == LOG_NONE && i == 0 ? json_skip(text, at) : next;
         i = next != LOG_NONE && next != at && next < text.nbytes ? 0 : i + 1;
         at = i == 0 ? next : at;

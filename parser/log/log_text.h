@@ -37,6 +37,17 @@ bool log_time(struct text text, int64_t *us);
 /* The rank that a prefix names: "[rank3]:", "Rank 3", "rank=3", "[default3]:", "3: ". LOG_NONE: none. */
 uint32_t log_rank(struct text text);
 
+/*
+ * Matches a text from `at` on: # is a whole number, % a word, ~ blanks or none, @ text without blanks, $ text up to a
+ * parenthesis, & up to two characters that join words, ^ a logger's level; the rest stands for itself. Classes take as
+ * little as they can. Returns the place after it, LOG_NONE if it does not match. `*name` is what the first class but #
+ * and ^ stands for, `*number` the last number; both may be NULL.
+ */
+uint32_t log_match(struct text text, uint32_t at, const char *pattern, struct text *name, uint64_t *number);
+
+/* The same from the first place where it matches; the pattern begins with a byte of its own. */
+bool log_search(struct text text, const char *pattern, struct text *name, uint64_t *number);
+
 /* The line without wrappers from where it was kept or pasted: a quote's sign, the prefix of a container, a
  * supervisor or a rank, a backtick. O(prefix). */
 struct text log_unwrapped(struct text text);

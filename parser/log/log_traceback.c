@@ -94,11 +94,9 @@ static bool frame_of_colon(struct text line, struct text *file, struct text *nam
     return file->nbytes > 3;
 }
 
-/* Cell In[5], line 3, in step(batch); Input In [5], in <cell line: 3>() */
+/* Cell In[5], line 3, in step(batch) */
 static bool frame_of_cell(struct text line, struct text *file, struct text *name, uint64_t *number) {
     uint32_t at = log_find(line, 0, "Cell In"), end;
-    if (at == LOG_NONE)
-        at = log_find(line, 0, "Input In");
     end = at != LOG_NONE ? log_find(line, at, "]") : LOG_NONE;
     if (end == LOG_NONE || end - at > 24)
         return false;
@@ -137,21 +135,16 @@ static void line_of_ipython(struct log_state *state, struct log_traceback *trace
     state->failed |= !intern_frame(&state->interner, frame, last);
 }
 
-static bool begins_chain(struct text line) {
-    static const char *const words[] = {"During handling of the above exception",
-                                        "The above exception was the direct cause",
-                                        "EngineCore failed to start",
-                                        "EngineCore hit an exception",
-                                        "ray.exceptions.",
-                                        "Root Cause",
-                                        "ChildFailedError",
-                                        "RemoteTraceback"};
-    return text_contains_any(line, words, sizeof words / sizeof *words);
+static bool begins_chain(const struct log_hits *hits) {
+    bool chain = false;
+    for (uint32_t i = 0; i < hits->n_forms; i++)
+        chain |= (log_forms[hits->form[i]].flags & FLAG_CHAIN) != 0;
+    return chain;
 }
 
 /* The line that an error ends with: "ValueError: ...". */
 static bool ends_traceback(struct text line) {
-    static const char *const words[] = {"Error:", "Exception:", "Interrupt", "Exit:", "Warning:"};
+    static const char *const words[] = {"Error:", "Exception:", "Warning:"};
     struct text message = log_message(line);
     uint32_t end = message.nbytes < 120 ? message.nbytes : 120;
     struct text head = {message.at, end};
@@ -216,7 +209,7 @@ static bool line_read(struct log_state *state, struct log_traceback *traceback, 
     traceback->last_line = head ? state->line : traceback->last_line;
     if (head)
         return true;
-    if (begins_chain(line)) {
+    if (begins_chain(&state->hits)) {
         traceback_drop(traceback);
         traceback->chained = true;
         return false;
