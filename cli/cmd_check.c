@@ -17,20 +17,6 @@ static int worse(int a, int b) {
     return EXIT_CODE_DONE;
 }
 
-static int file_code(const struct check_file *file) {
-    return file->status == CHECK_UNREADABLE ? EXIT_CODE_FAILED
-           : file->status == CHECK_HELD     ? EXIT_CODE_DONE
-                                            : EXIT_CODE_BROKEN;
-}
-
-static bool results_write(const struct check_file *files, uint32_t n_files, const struct check_plan *plan,
-                          const struct settings *settings) {
-    struct output_file file;
-    output_file_begin(&file, "-", "standard output", (struct arena_host){0});
-    check_write(&file.out, (enum check_format)settings->check.format, files, n_files, plan);
-    return output_file_end(&file, true);
-}
-
 static bool baseline_replace(const struct check_plan *plan, struct check_file *files, uint32_t n_files) {
     struct output_file file;
     char *real = realpath(plan->baseline, NULL); /* a link stays: its target is replaced */
@@ -54,37 +40,33 @@ static int files_judge(struct check_file *files, const struct check_plan *plan,
     check_spread_judge(files, settings->n_inputs);
     for (uint32_t i = 0; i < settings->n_inputs; i++) {
         check_file_settle(&files[i]);
-        code = worse(code, file_code(&files[i]));
+        code = worse(code, files[i].status == CHECK_UNREADABLE ? EXIT_CODE_FAILED
+                           : files[i].status == CHECK_HELD     ? EXIT_CODE_DONE
+                                                               : EXIT_CODE_BROKEN);
     }
-    return code;
-}
-
-static bool any_readable(const struct check_file *files, uint32_t n_files) {
-    for (uint32_t i = 0; i < n_files; i++)
-        if (files[i].status != CHECK_UNREADABLE)
-            return true;
-    return false;
-}
-
-static int check_all(const struct check_plan *plan, const struct settings *settings) {
-    struct check_file *files = memory_alloc(settings->n_inputs, sizeof *files);
-    int code = files_judge(files, plan, settings);
-    bool told = results_write(files, settings->n_inputs, plan, settings);
-    /* A run whose verdict could not be written does not count: the next run is compared with the old figures. */
-    if (!told || (plan->update && any_readable(files, settings->n_inputs) &&
-                  !baseline_replace(plan, files, settings->n_inputs)))
-        code = worse(code, EXIT_CODE_FAILED);
-    for (uint32_t i = 0; i < settings->n_inputs; i++)
-        check_file_release(&files[i]);
-    free(files);
     return code;
 }
 
 static int check_run(const struct settings *settings) {
     struct check_plan plan;
+    struct output_file out;
+    uint32_t n = settings->n_inputs, n_readable = 0;
     int code = check_plan_make(&plan, settings);
-    if (code == EXIT_CODE_DONE)
-        code = check_all(&plan, settings);
+    if (code == EXIT_CODE_DONE) {
+        struct check_file *files = memory_alloc(n, sizeof *files);
+        code = files_judge(files, &plan, settings);
+        output_file_begin(&out, "-", "standard output", (struct arena_host){0});
+        check_write(&out.out, (enum check_format)settings->check.format, files, n, &plan);
+        bool told = output_file_end(&out, true);
+        for (uint32_t i = 0; i < n; i++)
+            n_readable += files[i].status != CHECK_UNREADABLE;
+        /* A run whose verdict could not be written does not count: the next run is compared with the old figures. */
+        if (!told || (plan.update && n_readable != 0 && !baseline_replace(&plan, files, n)))
+            code = worse(code, EXIT_CODE_FAILED);
+        for (uint32_t i = 0; i < n; i++)
+            check_file_release(&files[i]);
+        free(files);
+    }
     check_plan_release(&plan);
     return code;
 }

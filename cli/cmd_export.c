@@ -25,18 +25,15 @@ static bool range_refuse(const struct ranging *ranging, const char *option, cons
     return false;
 }
 
-/* Do the settings name an out-of-memory event? Then a device without one is left out, if another has one. */
-static bool names_oom(const struct settings *settings) {
-    return settings->at.base == POSITION_OOM || settings->from.base == POSITION_OOM ||
-           settings->to.base == POSITION_OOM;
-}
-
 static bool range_find(void *context, const struct timeline *timeline, struct export_range *range) {
     const struct ranging *ranging = context;
     const struct settings *settings = ranging->settings;
     struct view view = {.axis = AXIS_EVENTS, .width = 1, .height = 1};
     const char *reason = NULL;
-    range->none = names_oom(settings) && ranging->any_oom && timeline->device->n_ooms == 0;
+    /* a device without an out-of-memory event is left out where the settings name one and another device has it */
+    range->none = ranging->any_oom && timeline->device->n_ooms == 0 &&
+                  (settings->at.base == POSITION_OOM || settings->from.base == POSITION_OOM ||
+                   settings->to.base == POSITION_OOM);
     if (range->none)
         return true;
     if (!window_resolve(&view, timeline, settings->from, settings->to, &reason))
@@ -77,13 +74,6 @@ static bool device_highest(const struct recording *recording, int32_t *ordinal) 
         terminal_note(recording->input.shown, "%s has the highest peak and is exported; -d names another",
                       device_words(*ordinal).text);
     return true;
-}
-
-static bool device_choose(const struct recording *recording, const struct settings *settings,
-                          int32_t *ordinal) {
-    *ordinal = settings->has_device ? settings->device : EXPORT_ALL_DEVICES;
-    return settings->has_device || !export_kind_of_one_device(settings->export_kind) ||
-           device_highest(recording, ordinal);
 }
 
 static bool any_oom(const struct trace *trace, int32_t device) {
@@ -133,7 +123,7 @@ static void peculiarities_tell(const struct recording *recording, const struct s
         terminal_note(shown, "a log prints levels: each row is one, not an allocation");
     if (moment && !export_kind_of_moment(settings->export_kind))
         terminal_note(shown, "--at and --allocated have no effect on %s, which has every moment",
-                      export_kind_name(settings->export_kind));
+                      export_kinds[settings->export_kind].name);
 }
 
 int export_write(struct buffer *out, const struct recording *recording, const struct settings *settings,
@@ -141,9 +131,10 @@ int export_write(struct buffer *out, const struct recording *recording, const st
     struct filter_set filter;
     struct ranging ranging = {.recording = recording, .settings = settings};
     char reason[EXPORT_REASON_NBYTES] = "";
-    int32_t device;
+    int32_t device = settings->has_device ? settings->device : EXPORT_ALL_DEVICES;
     if (!filter_set_make(&filter, recording, settings->filter, scratch) ||
-        !device_choose(recording, settings, &device))
+        (!settings->has_device && export_kind_of_one_device(settings->export_kind) &&
+         !device_highest(recording, &device)))
         return EXIT_CODE_FAILED;
     ranging.any_oom = any_oom(&recording->trace, device);
     peculiarities_tell(recording, settings);
@@ -187,8 +178,8 @@ static bool kind_choose(struct settings *settings) {
     else if (by_path == EXPORT_KINDS && ending_kind(settings->output) != ENDING_WORDS)
         return ending_agrees("export", settings->output, ENDING_WORDS);
     else if (by_path != EXPORT_KINDS && by_path != settings->export_kind)
-        terminal_error(settings->output, "the ending says %s, and --to %s", export_kind_name(by_path),
-                       export_kind_name(settings->export_kind));
+        terminal_error(settings->output, "the ending says %s, and --to %s", export_kinds[by_path].name,
+                       export_kinds[settings->export_kind].name);
     else
         return true;
     return false;
@@ -198,8 +189,8 @@ static int export_run(const struct settings *given) {
     struct settings settings = *given;
     if (!kind_choose(&settings))
         return EXIT_CODE_USAGE;
-    return convert_file(&settings, export_kind_ending(settings.export_kind),
-                        !export_kind_is_text(settings.export_kind), export_tell);
+    return convert_file(&settings, export_kinds[settings.export_kind].ending,
+                        !export_kinds[settings.export_kind].is_text, export_tell);
 }
 
 const struct verb verb_export = {

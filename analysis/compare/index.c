@@ -1,6 +1,8 @@
 /* The rows of an index: their order, the row to compare an odd one with, and settings that serve all. */
 #include "analysis/compare/index.h"
 
+#include "base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,64 +54,40 @@ void index_sort(struct index *index) {
 
 /* ---- medians ---- */
 
-struct candidate {
-    uint64_t peak_bytes;
-    uint32_t row;
-};
-
-static int candidate_compare(const void *a, const void *b) {
-    const struct candidate *x = a, *y = b;
-    if (x->peak_bytes != y->peak_bytes)
-        return x->peak_bytes < y->peak_bytes ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static bool is_candidate(const struct index_row *row, const struct index_row *odd) {
-    return row != odd && row->copy_of == NULL && row->finding == NULL && row->truncation == NULL &&
-           row->peers == odd->peers;
-}
-
-static uint32_t median_of(const struct index *index, uint32_t odd, struct candidate *candidates) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < index->n_rows; i++)
-        if (is_candidate(&index->rows[i], &index->rows[odd]))
-            candidates[count++] = (struct candidate){index->rows[i].peak_bytes, i};
-    if (count == 0)
-        return INDEX_NOBODY;
-    qsort(candidates, count, sizeof *candidates, candidate_compare);
-    return candidates[(count - 1) / 2].row;
-}
-
 bool index_choose_medians(struct index *index) {
-    struct candidate *candidates = malloc(((size_t)index->n_rows + 1) * sizeof *candidates);
-    for (uint32_t i = 0; candidates != NULL && i < index->n_findings; i++) {
+    struct sort_row *rows, *spare; /* by rising peak, then row */
+    bool done = ARENA_COLUMNS(index->arena, index->n_rows, rows, spare);
+    for (uint32_t i = 0; done && i < index->n_findings; i++) {
         struct index_finding *finding = &index->findings[i];
-        bool differs = finding->about == INDEX_OF_RANK && index->rows[finding->rows[0]].has_allocations;
-        finding->against = differs ? median_of(index, finding->rows[0], candidates) : INDEX_NOBODY;
+        const struct index_row *odd = &index->rows[finding->rows[0]];
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < index->n_rows; k++) {
+            const struct index_row *row = &index->rows[k];
+            if (row != odd && row->copy_of == NULL && row->finding == NULL && row->truncation == NULL &&
+                row->peers == odd->peers)
+                rows[count++] = (struct sort_row){row->peak_bytes, k};
+        }
+        sort_rows(rows, spare, count);
+        bool differs = finding->about == INDEX_OF_RANK && odd->has_allocations && count != 0;
+        finding->against = differs ? rows[(count - 1) / 2].value : INDEX_NOBODY;
     }
-    free(candidates);
-    return candidates != NULL;
+    ARENA_DROP(index->arena, spare, rows);
+    return done;
 }
 
 /* ---- one setting for all ranks ---- */
-
-static const struct index_setting *setting_named(const struct index_row *row, const char *name) {
-    for (uint32_t i = 0; i < row->n_settings; i++)
-        if (strcmp(row->settings[i].name, name) == 0)
-            return &row->settings[i];
-    return NULL;
-}
 
 /* Keeps the settings that all rows have. One must give each rank what it needs, so its figure is the highest need. */
 static void settings_unite(struct index *index, const struct index_row *row) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < index->n_together; i++) {
-        const struct index_setting *own = setting_named(row, index->together[i].name);
-        struct index_setting united = index->together[i];
-        if (own == NULL)
+        struct plan_need united = index->together[i];
+        uint32_t k = 0;
+        while (k < row->n_settings && strcmp(row->settings[k].settings, united.settings) != 0)
+            k++;
+        if (k == row->n_settings)
             continue;
-        united.peak_bytes = own->peak_bytes > united.peak_bytes ? own->peak_bytes : united.peak_bytes;
-        united.served &= own->served;
+        plan_need_unite(&united, &row->settings[k]);
         index->together[n++] = united;
     }
     index->n_together = n;
@@ -131,13 +109,4 @@ bool index_unite_settings(struct index *index) {
         index->n_together = row->n_settings;
     }
     return true;
-}
-
-const struct index_setting *index_best_setting(const struct index *index) {
-    const struct index_setting *best = NULL;
-    for (uint32_t i = 0; i < index->n_together; i++)
-        if (best == NULL || index->together[i].served > best->served ||
-            (index->together[i].served == best->served && index->together[i].peak_bytes < best->peak_bytes))
-            best = &index->together[i];
-    return best;
 }

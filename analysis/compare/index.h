@@ -4,6 +4,7 @@
 
 #include "analysis/compare/outliers.h"
 #include "analysis/findings/finding.h"
+#include "analysis/plan/plan.h"
 
 enum { INDEX_UNKNOWN = -1 }; /* a rank or step that the file's name does not contain */
 
@@ -48,14 +49,6 @@ enum index_odd {
     INDEX_ODD_STEPS = 64 /* fewer complete steps than the others */
 };
 
-/* What a rank would need under a setting on an unlimited device, and whether the device of --gpu is enough. The name is
- * that of the scenario of whatif. */
-struct index_setting {
-    const char *name;
-    uint64_t peak_bytes;
-    bool served;
-};
-
 enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
 
 /* One recording, represented by its device with the most events. */
@@ -86,10 +79,10 @@ struct index_row {
     int64_t local_rank;       /* INDEX_UNKNOWN */
     /* from the file's name; INDEX_UNKNOWN: not in it, or the user names groups */
     int64_t place[INDEX_PLACES];
-    uint32_t n_settings; /* 0: not requested, or not replayed */
-    struct index_setting *settings;
-    const char *plan;         /* what would make it fit, in a sentence; NULL: not requested */
-    const char *recording_id; /* "": the sidecar is of an older version */
+    uint32_t n_settings;        /* 0: not requested, or not replayed */
+    struct plan_need *settings; /* on an unlimited device; served: by the device of --gpu */
+    const char *plan;           /* what would make it fit, in a sentence; NULL: not requested */
+    const char *recording_id;   /* "": the sidecar is of an older version */
     uint64_t oom_event;
     uint32_t n_notes;
     struct index_note *notes;
@@ -146,15 +139,11 @@ struct index {
     uint32_t n_findings; /* filled by index_analyse: the most severe first */
     struct index_finding *findings;
     uint32_t n_planned, n_together; /* rows with settings; settings that all of these rows have */
-    struct index_setting *together; /* for each, the most that any of these rows needs */
+    struct plan_need *together;     /* for each, the most that any of these rows needs */
 };
 
 /* Fills `together`. False: no memory. */
 bool index_unite_settings(struct index *index);
-
-/* The setting in `together` that serves all rows and needs least; if none serves all, the one that needs least.
- * NULL: there is none. */
-const struct index_setting *index_best_setting(const struct index *index);
 
 /* Adds a row and the rows in its `others`. False: no memory. */
 bool index_add_row(struct index *index, const struct index_row *row);

@@ -1,6 +1,7 @@
 /* Findings from the comparison of ranks: one for all similar rows. */
 #include "analysis/compare/index_internal.h"
 
+#include "base/sort.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -14,11 +15,6 @@ static uint64_t hash_add(uint64_t hash, const char *bytes, size_t nbytes) {
     for (size_t i = 0; i < nbytes; i++)
         hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
     return hash;
-}
-
-/* 0: it has no group. */
-static uint64_t group_hash(const char *group) {
-    return group != NULL && *group != '\0' ? hash_add(HASH_BEGIN, group, strlen(group)) | 1 : 0;
 }
 
 /* ---- copies: one recording counts once ---- */
@@ -72,11 +68,6 @@ static uint64_t key_add(uint64_t hash, const char *text) {
     return hash_add(hash_add(hash, text, text != NULL ? strlen(text) : 0), "\xff", 1);
 }
 
-static enum finding_severity row_severity(const struct index_row *row) {
-    bool high = (row->odd & INDEX_ODD_OOM) != 0 || row->severity >= 0.10;
-    return high ? SEVERITY_HIGH : row->severity >= 0.03 ? SEVERITY_MEDIUM : SEVERITY_LOW;
-}
-
 /* Ranks of two logs are not united: nothing shows that they belong to one job. */
 static uint64_t key_begin(const struct index_row *row) {
     return row->has_allocations ? HASH_BEGIN : key_add(HASH_BEGIN, row->group);
@@ -88,11 +79,6 @@ static uint64_t row_key(const struct index_row *row) {
         return key;
     key = (key ^ row->odd ^ (row->difference_bytes < 0 ? 1u << 20 : 0)) * 0x100000001b3u;
     return key_add(key, row->site);
-}
-
-/* Findings about the recording itself do not count for the index. */
-static bool note_counts(const struct index_note *note) {
-    return note->severity != SEVERITY_INFO && !note->out_of_memory && note->title[0] != '\0';
 }
 
 static int claim_compare(const void *a, const void *b) {
@@ -124,12 +110,16 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
     struct index_finding *finding = &index->findings[index->n_findings];
     const struct index_row *row = &index->rows[claims[0].row];
     const struct index_note *note = claims[0].note;
+    bool oom = (row->odd & INDEX_ODD_OOM) != 0;
     *finding = (struct index_finding){.kind = note != NULL ? note->kind : row->kind,
-                                      .severity = note != NULL ? note->severity : row_severity(row),
+                                      .severity = note != NULL                   ? note->severity
+                                                  : oom || row->severity >= 0.10 ? SEVERITY_HIGH
+                                                  : row->severity >= 0.03        ? SEVERITY_MEDIUM
+                                                                                 : SEVERITY_LOW,
                                       .confidence = note != NULL ? note->confidence : CONFIDENCE_CERTAIN,
-                                      .about = note != NULL                 ? INDEX_OF_REPORTS
-                                               : (row->odd & INDEX_ODD_OOM) ? INDEX_OF_OOM
-                                                                            : INDEX_OF_RANK,
+                                      .about = note != NULL ? INDEX_OF_REPORTS
+                                               : oom        ? INDEX_OF_OOM
+                                                            : INDEX_OF_RANK,
                                       .site = note != NULL ? note->site : row->site,
                                       .view = note != NULL && note->view[0] != '\0' ? note->view : NULL,
                                       .against = INDEX_NOBODY};
@@ -210,7 +200,8 @@ static uint32_t claims_collect(const struct index *index, struct claim *claims) 
             claims[count++] = (struct claim){i, NULL, row_key(row), 0};
         for (uint32_t k = 0; k < row->n_notes; k++) {
             const struct index_note *note = &row->notes[k];
-            if (note_counts(note))
+            /* findings about the recording itself do not count for the index */
+            if (note->severity != SEVERITY_INFO && !note->out_of_memory && note->title[0] != '\0')
                 claims[count++] =
                     (struct claim){i, note, key_add(key_add(key_begin(row) + 1, note->kind), note->site),
                                    (uint32_t)(SEVERITY_HIGH - note->severity)};
@@ -245,10 +236,11 @@ static bool findings_unite(struct index *index) {
 /* ---- analysis ---- */
 
 static void outlier_fill(struct outlier_row *to, const struct index_row *row) {
+    bool has_group = row->group != NULL && *row->group != '\0';
     *to = (struct outlier_row){
         .profile = &row->profile,
         .of = {{[PEER_DUMP] = (uint64_t)row->step + 1,
-                [PEER_GROUP] = group_hash(row->group),
+                [PEER_GROUP] = has_group ? hash_add(HASH_BEGIN, row->group, strlen(row->group)) | 1 : 0,
                 [PEER_EP] = (uint64_t)row->place[0] + 1,
                 [PEER_CP] = (uint64_t)row->place[1] + 1,
                 [PEER_TP] = (uint64_t)row->place[2] + 1,
@@ -260,28 +252,6 @@ static void outlier_fill(struct outlier_row *to, const struct index_row *row) {
     };
 }
 
-/* Rows are in the order of index_sort: those of one rank and step are adjacent. */
-static void namesakes_mark(struct index *index, const uint32_t *of, uint32_t count) {
-    for (uint32_t i = 1; i < count; i++) {
-        struct index_row *row = &index->rows[of[i]], *before = &index->rows[of[i - 1]];
-        if (row->rank != INDEX_UNKNOWN && row->rank == before->rank && row->step == before->step)
-            row->has_namesake = before->has_namesake = true;
-    }
-}
-
-/* A row's place: its directory, and in that its process. */
-struct dump {
-    uint64_t directory, process;
-    uint32_t compared;
-};
-
-static int dump_compare(const void *a, const void *b) {
-    const struct dump *x = a, *y = b;
-    if (x->directory != y->directory)
-        return x->directory < y->directory ? -1 : 1;
-    return (x->process > y->process) - (x->process < y->process);
-}
-
 /* The hash of a file's name without its numbers: "rank#_exit.pickle". */
 static uint64_t name_hash(const char *name) {
     uint64_t hash = HASH_BEGIN;
@@ -291,31 +261,31 @@ static uint64_t name_hash(const char *name) {
     return hash;
 }
 
+static const char *base_name(const struct index_row *row) {
+    const char *slash = strrchr(row->input, '/');
+    return slash != NULL ? slash + 1 : row->input;
+}
+
 /* Several dumps of one rank in a directory, such as rank0_steps and rank0_exit, are of one process at different moments:
  * they are no two ranks. There, only dumps that are called alike are compared. */
 static void dumps_part(const struct index *index, struct outlier_row *rows, const uint32_t *of,
-                       uint32_t count, struct dump *dumps) {
-    for (uint32_t i = 0; i < count; i++) {
-        const struct index_row *row = &index->rows[of[i]];
-        const char *slash = strrchr(row->input, '/');
-        size_t nbytes = slash != NULL ? (size_t)(slash - row->input) : 0;
-        dumps[i] = (struct dump){.directory = hash_add(HASH_BEGIN, row->input, nbytes),
-                                 .process = ((uint64_t)row->rank << 32) ^ (uint64_t)row->step,
-                                 .compared = i};
-    }
-    if (count != 0)
-        qsort(dumps, count, sizeof *dumps, dump_compare);
+                       uint32_t count, struct sort_row *order, struct sort_row *spare) {
+    SORT_BY(order, spare, count, i,
+            ((uint64_t)index->rows[of[i]].rank << 32) ^ (uint64_t)index->rows[of[i]].step);
+    SORT_AGAIN(order, spare, count, own,
+               hash_add(HASH_BEGIN, index->rows[of[own]].input,
+                        (size_t)(base_name(&index->rows[of[own]]) - index->rows[of[own]].input)));
     for (uint32_t from = 0, to; from < count; from = to) {
         bool several = false;
-        for (to = from + 1; to < count && dumps[to].directory == dumps[from].directory; to++) {
-            const struct index_row *row = &index->rows[of[dumps[to].compared]];
-            several = several || (row->rank != INDEX_UNKNOWN && row->has_allocations &&
-                                  dumps[to].process == dumps[to - 1].process);
+        to = sort_rows_end(order, count, from);
+        for (uint32_t i = from + 1; i < to; i++) {
+            const struct index_row *row = &index->rows[of[order[i].value]],
+                                   *before = &index->rows[of[order[i - 1].value]];
+            several |= row->rank != INDEX_UNKNOWN && row->has_allocations && row->rank == before->rank &&
+                       row->step == before->step;
         }
-        for (uint32_t i = from; several && i < to; i++) {
-            const char *input = index->rows[of[dumps[i].compared]].input, *slash = strrchr(input, '/');
-            rows[dumps[i].compared].of.key[PEER_DUMP] ^= name_hash(slash != NULL ? slash + 1 : input);
-        }
+        for (uint32_t i = from; several && i < to; i++)
+            rows[order[i].value].of.key[PEER_DUMP] ^= name_hash(base_name(&index->rows[of[order[i].value]]));
     }
 }
 
@@ -323,18 +293,22 @@ bool index_analyse(struct index *index) {
     struct arena scratch;
     arena_init(&scratch, arena_share(index->arena), SIZE_MAX);
     struct outlier_row *rows;
-    struct dump *dumps;
+    struct sort_row *order, *spare;
     uint32_t *of, count = 0;
-    bool done = ARENA_COLUMNS(&scratch, index->n_rows, rows, of, dumps);
+    bool done = ARENA_COLUMNS(&scratch, index->n_rows, rows, of, order, spare);
     for (uint32_t i = 0; done && i < index->n_rows; i++)
         if (index->rows[i].copy_of == NULL) {
             outlier_fill(&rows[count], &index->rows[i]);
             of[count++] = i;
         }
-    if (done) {
-        namesakes_mark(index, of, count);
-        dumps_part(index, rows, of, count, dumps);
+    /* by index_sort, those of one rank and step are adjacent */
+    for (uint32_t i = 1; done && i < count; i++) {
+        struct index_row *row = &index->rows[of[i]], *before = &index->rows[of[i - 1]];
+        if (row->rank != INDEX_UNKNOWN && row->rank == before->rank && row->step == before->step)
+            row->has_namesake = before->has_namesake = true;
     }
+    if (done)
+        dumps_part(index, rows, of, count, order, spare);
     done = done && outliers_find(rows, count, &scratch);
     for (uint32_t i = 0; done && i < count; i++)
         index_row_tell(index, &index->rows[of[i]], &rows[i], of);

@@ -7,9 +7,6 @@
 /* A text in the index's arena; without memory it is "", and index->lacks_memory is set. */
 __attribute__((format(printf, 2, 3))) const char *index_say(struct index *index, const char *format, ...);
 
-/* "rank 3, step 10", with the path if that is ambiguous. */
-const char *index_subject(struct index *index, const struct index_row *row);
-
 /* Fills what follows from a row's comparison, with a sentence of at most 25 words: `of` maps compared rows to rows. */
 void index_row_tell(struct index *index, struct index_row *row, const struct outlier_row *from,
                     const uint32_t *of);

@@ -28,7 +28,8 @@ const char *index_say(struct index *index, const char *format, ...) {
 
 #define SHORT(text) UTF8_FIT((text), 200)
 
-const char *index_subject(struct index *index, const struct index_row *row) {
+/* "rank 3, step 10", with the path if that is ambiguous. */
+static const char *subject_of(struct index *index, const struct index_row *row) {
     const char *step = row->step != INDEX_UNKNOWN ? index_say(index, ", step %" PRId64, row->step) : "";
     if (row->rank == INDEX_UNKNOWN && !row->has_allocations && row->n_devices > 1 && row->device >= 0)
         return index_say(index, "%.*s, GPU %" PRId64, SHORT(row->input), row->device);
@@ -183,7 +184,7 @@ void index_row_tell(struct index *index, struct index_row *row, const struct out
         return;
     row->kind = row->odd & INDEX_ODD_OOM ? "out_of_memory" : "rank_odd";
     row->predicate = tail == NULL ? head : index_say(index, "%s; %s", head, tail);
-    row->finding = index_say(index, "%s %s", index_subject(index, row), row->predicate);
+    row->finding = index_say(index, "%s %s", subject_of(index, row), row->predicate);
 }
 
 /* ---- several rows ---- */
@@ -269,7 +270,7 @@ const char *index_title_of_rows(struct index *index, const struct index_finding 
     if (row->odd & INDEX_ODD_OOM) {
         const struct index_row *first = &index->rows[first_oom(index, finding->rows, finding->n_rows)];
         return index_say(index, "%" PRIu32 " ranks ran out of memory, %s first (%s%s)", n_ranks,
-                         index_subject(index, first), ranks, host_text(index, finding));
+                         subject_of(index, first), ranks, host_text(index, finding));
     }
     return index_say(index, "%s%s are alike; %s", ranks, host_text(index, finding), row->finding);
 }
@@ -277,7 +278,7 @@ const char *index_title_of_rows(struct index *index, const struct index_finding 
 const char *index_title_of_notes(struct index *index, const struct index_finding *finding,
                                  const struct index_note *note) {
     const char *whom = finding->n_rows > 1 ? ranks_text(index, finding->rows, finding->n_rows)
-                                           : index_subject(index, &index->rows[finding->rows[0]]);
+                                           : subject_of(index, &index->rows[finding->rows[0]]);
     return index_say(index, "%s%s: %.*s", whom, finding->n_rows > 1 ? host_text(index, finding) : "",
                      UTF8_FIT(note->title, 1000));
 }

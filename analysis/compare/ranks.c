@@ -1,5 +1,6 @@
 #include "analysis/compare/ranks.h"
 
+#include "base/bits.h"
 #include "base/search.h"
 #include "base/sort.h"
 #include "layout/groups.h"
@@ -116,45 +117,32 @@ static void phases_make(struct maker *maker) {
     }
 }
 
-static uint32_t allocation_frame(const struct timeline *timeline, uint32_t allocation) {
-    return timeline->site[timeline->device->allocations.stack[allocation]];
-}
-
 /* Is an allocation's call site known? Otherwise its stack is that of its free, where nothing was made. */
 static bool has_site(const struct timeline *timeline, uint32_t allocation) {
     return (timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE) == 0;
 }
 
-/* All allocations whose site is known as (site's hash, allocation), sorted by hash. */
-static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
-    const struct timeline *timeline = maker->verdicts->timeline;
-    uint32_t n = timeline->device->allocations.count;
-    struct sort_row *rows, *spare;
-    if (!ARENA_COLUMNS(maker->arena, n, rows, spare))
-        return NULL;
-    for (uint32_t i = 0; i < n; i++)
-        if (has_site(timeline, i))
-            rows[(*count)++] = (struct sort_row){frame_hash_of(maker, allocation_frame(timeline, i)), i};
-    sort_rows(rows, spare, *count);
-    ARENA_DROP(maker->arena, spare);
-    return rows;
-}
-
+/* Lists the sites that are known of an allocation, by rising hash. */
 static bool calls_make(struct maker *maker) {
+    const struct timeline *timeline = maker->verdicts->timeline;
     struct rank_profile *profile = maker->profile;
-    uint32_t n = 0;
-    struct sort_row *rows = calls_collect(maker, &n);
+    uint32_t n_frames = timeline->trace->frames.count, n = 0;
+    uint64_t *is_site = arena_bits(maker->arena, n_frames);
+    struct sort_row *rows, *spare;
     profile->call = arena_alloc(maker->arena, RANK_CALLS_MOST * sizeof *profile->call);
-    if (rows == NULL || profile->call == NULL)
+    if (is_site == NULL || profile->call == NULL || !ARENA_COLUMNS(maker->arena, n_frames, rows, spare))
         return false;
-    for (uint32_t from = 0, to; from < n; from = to) {
-        struct rank_call call = {.site = (uint32_t)rows[from].key,
-                                 .name = allocation_frame(maker->verdicts->timeline, rows[from].value)};
-        to = sort_rows_end(rows, n, from);
-        if (profile->n_calls < RANK_CALLS_MOST)
-            profile->call[profile->n_calls++] = call;
-    }
-    ARENA_DROP(maker->arena, rows);
+    for (uint32_t i = 0; i < timeline->device->allocations.count; i++)
+        if (has_site(timeline, i))
+            bits_add(is_site, timeline->site[timeline->device->allocations.stack[i]]);
+    for (uint32_t frame = 0; frame < n_frames; frame++)
+        if (bits_has(is_site, frame))
+            rows[n++] = (struct sort_row){frame_hash_of(maker, frame), frame};
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n && profile->n_calls < RANK_CALLS_MOST; i++)
+        if (i == 0 || rows[i].key != rows[i - 1].key)
+            profile->call[profile->n_calls++] = (struct rank_call){(uint32_t)rows[i].key, rows[i].value};
+    ARENA_DROP(maker->arena, spare, rows, is_site);
     return true;
 }
 
@@ -225,18 +213,16 @@ static void oom_place(struct maker *maker) {
             profile->oom_phase = RANK_AT_FORWARD + phase_of_kind(phases->span[i].kind);
 }
 
-static bool oom_make(struct maker *maker) {
-    const struct device_trace *device = maker->verdicts->timeline->device;
-    oom_place(maker);
-    return device->n_ooms == 0 || table_make(maker, RANK_NO_STEP, RANK_AT_OOM, device->ooms[0].event);
-}
-
 static bool tables_make(struct maker *maker) {
     struct rank_profile *profile = maker->profile;
     profile->table = arena_alloc(maker->arena, RANK_TABLES_MOST * sizeof *profile->table);
-    bool done = profile->table != NULL && oom_make(maker) &&
-                table_make(maker, RANK_NO_STEP, RANK_AT_PEAK, maker->verdicts->timeline->peak_moment) &&
-                table_make(maker, RANK_NO_STEP, RANK_AT_END, maker->verdicts->timeline->n_moments - 1);
+    const struct device_trace *device = maker->verdicts->timeline->device;
+    oom_place(maker);
+    bool done =
+        profile->table != NULL &&
+        (device->n_ooms == 0 || table_make(maker, RANK_NO_STEP, RANK_AT_OOM, device->ooms[0].event)) &&
+        table_make(maker, RANK_NO_STEP, RANK_AT_PEAK, maker->verdicts->timeline->peak_moment) &&
+        table_make(maker, RANK_NO_STEP, RANK_AT_END, maker->verdicts->timeline->n_moments - 1);
     for (uint32_t i = 0; done && i < profile->n_steps; i++)
         if (rank_step_is_kept(maker->first_turn + i))
             done = step_tables_make(maker, i);

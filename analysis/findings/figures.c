@@ -1,9 +1,5 @@
 #include "analysis/findings/figures.h"
 
-#include "layout/filter.h"
-
-#include <string.h>
-
 /* A diagnostic that says that a part of the run is missing. */
 static const char *doubt_find(const struct timeline *timeline) {
     static const char *const codes[] = {"truncated",    "damaged",     "overflow",
@@ -50,15 +46,6 @@ static uint64_t reserved_peak_from(const struct timeline *timeline, uint32_t fir
     return most;
 }
 
-void figures_categories_at(const struct verdicts *verdicts, uint32_t moment, const uint64_t *keep,
-                           uint64_t sums[CATEGORY_COUNT]) {
-    const struct allocations *allocations = &verdicts->timeline->device->allocations;
-    memset(sums, 0, CATEGORY_COUNT * sizeof *sums);
-    for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++)
-        if (moment < allocations->death[i] && filter_keeps(keep, i))
-            sums[verdicts->category[i]] += allocations->size[i];
-}
-
 void figures_find(struct figures *figures, const struct verdicts *verdicts, const struct timeline *shown,
                   const uint64_t *keep, uint64_t skip_steps) {
     const struct timeline *timeline = verdicts->timeline;
@@ -77,5 +64,5 @@ void figures_find(struct figures *figures, const struct verdicts *verdicts, cons
     uint64_t live = timeline->live[timeline_reserved_settled(timeline, reserved_moment)];
     figures->gap = figures->reserved > live ? figures->reserved - live : 0;
     growth_find(figures, verdicts);
-    figures_categories_at(verdicts, figures->peak_moment, keep, figures->category);
+    verdicts_categories_at(verdicts, figures->peak_moment, keep, figures->category);
 }

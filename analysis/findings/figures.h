@@ -23,7 +23,3 @@ struct figures {
  * allocations). */
 void figures_find(struct figures *figures, const struct verdicts *verdicts, const struct timeline *shown,
                   const uint64_t *keep, uint64_t skip_steps);
-
-/* Bytes alive at a moment by category. O(allocations). */
-void figures_categories_at(const struct verdicts *verdicts, uint32_t moment, const uint64_t *keep,
-                           uint64_t sums[CATEGORY_COUNT]);

@@ -33,12 +33,8 @@ static enum peak_phase phase_of(const struct verdicts *verdicts) {
 }
 
 static void parts_sum(struct peak_made *made, const struct verdicts *verdicts) {
-    const struct timeline *timeline = verdicts->timeline;
-    const struct allocations *allocations = &timeline->device->allocations;
-    uint64_t bytes[CATEGORY_COUNT] = {0};
-    for (uint32_t i = 0; i < allocations->count; i++)
-        if (allocations->birth[i] <= timeline->peak_moment && allocations->death[i] > timeline->peak_moment)
-            bytes[verdicts->category[i]] += allocations->size[i];
+    uint64_t bytes[CATEGORY_COUNT];
+    verdicts_categories_at(verdicts, verdicts->timeline->peak_moment, NULL, bytes);
     for (uint32_t category = 0; category < CATEGORY_COUNT; category++) {
         uint32_t at = made->n_parts;
         if (bytes[category] == 0)

@@ -4,6 +4,7 @@
 #include "analysis/loop/copies.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "layout/filter.h"
 #include "trace/trace_check.h"
 
 const char *const turns_source_name[] = {
@@ -18,6 +19,15 @@ const char *const turns_source_name[] = {
 
 const char *const growth_judged_name[] = {
     [GROWTH_JUDGED] = "judged", [GROWTH_TOO_SHORT] = "too_short", [GROWTH_NO_STACKS] = "no_stacks"};
+
+void verdicts_categories_at(const struct verdicts *verdicts, uint32_t moment, const uint64_t *keep,
+                            uint64_t sums[CATEGORY_COUNT]) {
+    const struct allocations *allocations = &verdicts->timeline->device->allocations;
+    bytes_zero(sums, CATEGORY_COUNT * sizeof *sums);
+    for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++)
+        if (moment < allocations->death[i] && filter_keeps(keep, i))
+            sums[verdicts->category[i]] += allocations->size[i];
+}
 
 static struct judged judged_of(const struct verdicts *verdicts) {
     const struct phase_runs *runs = &verdicts->runs;

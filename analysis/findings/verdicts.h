@@ -48,7 +48,11 @@ bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, s
 bool verdicts_judge(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 bool findings_find(struct verdicts *verdicts, struct arena *arena);
 
-/* The same with the findings' cuts: 12 bytes for each allocation taken out. */
+/* Bytes alive at a moment by category; `keep`: bitmap of what a filter keeps, NULL: all. O(allocations). */
+void verdicts_categories_at(const struct verdicts *verdicts, uint32_t moment, const uint64_t *keep,
+                            uint64_t sums[CATEGORY_COUNT]);
+
+/* verdicts_init with the findings' cuts: 12 bytes for each allocation taken out. */
 bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
 /* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step

@@ -190,6 +190,12 @@ enum { PLAN_NEEDS = 8 };
 bool plan_needs_find(struct plan_need need[PLAN_NEEDS], uint32_t *n_needs, const struct program *program,
                      const struct replay *replay, uint64_t budget_bytes, struct arena *arena);
 
+/* Gives `sum` what both need: one setting must serve every recording. */
+void plan_need_unite(struct plan_need *sum, const struct plan_need *need);
+
+/* The one that is served (if none is, any) and needs least; NULL: there is none. */
+const struct plan_need *plan_need_best(const struct plan_need *need, uint32_t n_needs);
+
 /* The share of the recorded time that checkpointing `n_blocks` costs, in millionths; UINT32_MAX: unknown. */
 uint32_t plan_share(const struct plan *plan, uint32_t n_blocks);
 

@@ -131,3 +131,16 @@ bool plan_needs_find(struct plan_need need[PLAN_NEEDS], uint32_t *n_needs, const
     *n_needs = n;
     return true;
 }
+
+void plan_need_unite(struct plan_need *sum, const struct plan_need *need) {
+    sum->peak_bytes = need->peak_bytes > sum->peak_bytes ? need->peak_bytes : sum->peak_bytes;
+    sum->served &= need->served;
+}
+
+const struct plan_need *plan_need_best(const struct plan_need *need, uint32_t n_needs) {
+    const struct plan_need *best = n_needs != 0 ? need : NULL;
+    for (const struct plan_need *one = need; one < need + n_needs; one++)
+        if (one->served > best->served || (one->served == best->served && one->peak_bytes < best->peak_bytes))
+            best = one;
+    return best;
+}

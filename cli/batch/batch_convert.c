@@ -77,7 +77,7 @@ static enum convert_code convert_export(const struct parts *parts, const struct 
     struct arena scratch;
     struct output_file file;
     recording_scratch(recording, &scratch);
-    part_begin(&file, parts, export_kind_ending(settings->export_kind), arena_share(&scratch));
+    part_begin(&file, parts, export_kinds[settings->export_kind].ending, arena_share(&scratch));
     int written = export_write(&file.out, recording, settings, parts->staging, &scratch);
     enum convert_code code = part_end(&file, written == EXIT_CODE_DONE ? CONVERT_DONE : CONVERT_FAILED);
     arena_release(&scratch);

@@ -77,7 +77,7 @@ static struct name_list kept_names(const struct index *index, struct batch *batc
         if (batch_exports(batch))
             name_list_add(
                 &kept, batch,
-                batch_text(batch, "%s%s", row->name, export_kind_ending(batch->settings->export_kind)));
+                batch_text(batch, "%s%s", row->name, export_kinds[batch->settings->export_kind].ending));
         name_list_add(&kept, batch, batch_text(batch, "%s.strata.json", row->name));
     }
     name_list_sort(&kept);

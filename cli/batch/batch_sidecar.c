@@ -93,8 +93,8 @@ static void read_settings(struct index_row *row, const cJSON *settings, struct b
         if (name == NULL)
             return;
         row->settings[row->n_settings++] =
-            (struct index_setting){batch_keep(batch, name), number_of(item, "peak_reserved_bytes"),
-                                   cJSON_IsTrue(json_member(item, "served"))};
+            (struct plan_need){batch_keep(batch, name), number_of(item, "peak_reserved_bytes"),
+                               cJSON_IsTrue(json_member(item, "served"))};
     }
 }
 
@@ -314,7 +314,7 @@ bool sidecar_has_outputs(struct batch *batch, const struct batch_file *file) {
     const struct settings *settings = batch->settings;
     return (!batch_writes_page(batch, file) || output_exists(batch, file, ".html")) &&
            (!settings->batch.png || output_exists(batch, file, ".png")) &&
-           (!batch_exports(batch) || output_exists(batch, file, export_kind_ending(settings->export_kind)));
+           (!batch_exports(batch) || output_exists(batch, file, export_kinds[settings->export_kind].ending));
 }
 
 bool sidecar_is_current(struct batch *batch, struct batch_file *file) {

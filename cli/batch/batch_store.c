@@ -30,7 +30,7 @@ enum { ENDING_PNG, ENDING_EXPORT, ENDING_HTML, ENDING_SIDECAR, N_ENDINGS };
 static const char *ending_of(const struct batch *batch, unsigned which) {
     switch (which) {
     case ENDING_PNG: return ".png";
-    case ENDING_EXPORT: return batch_exports(batch) ? export_kind_ending(batch->settings->export_kind) : "";
+    case ENDING_EXPORT: return batch_exports(batch) ? export_kinds[batch->settings->export_kind].ending : "";
     case ENDING_HTML: return ".html";
     default: return sidecar_ending;
     }
@@ -405,7 +405,7 @@ void store_forget(struct batch *batch, const char *stem) {
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
         store_remove(batch, batch_text(batch, "%s%s", stem, endings[i]));
     for (unsigned kind = 0; kind < EXPORT_KINDS; kind++)
-        store_remove(batch, batch_text(batch, "%s%s", stem, export_kind_ending(kind)));
+        store_remove(batch, batch_text(batch, "%s%s", stem, export_kinds[kind].ending));
 }
 
 bool store_finish(struct batch *batch, const struct name_list *kept) {

@@ -48,14 +48,6 @@ static struct check_site site_of(const struct subject *subject, uint32_t frame, 
     return site;
 }
 
-static void sites_keep(struct check_file *file, const struct subject *subject) {
-    uint32_t count = subject->n_groups < SITES_MOST ? subject->n_groups : SITES_MOST;
-    file->sites = memory_alloc(count, sizeof *file->sites);
-    file->n_sites = count;
-    for (uint32_t i = 0; i < count; i++)
-        file->sites[i] = site_of(subject, subject->groups[i].site, subject->groups[i].bytes);
-}
-
 /* ---- one rule ---- */
 
 static void doubt(struct check_verdict *verdict, const char *reason) {
@@ -140,7 +132,7 @@ static bool part_measure(struct subject *subject, struct check_verdict *verdict)
     }
     if (!moment_find(subject, verdict, &moment))
         return true;
-    figures_categories_at(&subject->verdicts, moment, subject->keep, sums);
+    verdicts_categories_at(&subject->verdicts, moment, subject->keep, sums);
     verdict->has_actual = true;
     verdict->actual = sums[category_of(verdict->rule)];
     return true;
@@ -167,12 +159,6 @@ static bool budget_part_of(const struct subject *subject, const struct rule *rul
             return (budget.known >> part & 1) != 0;
         }
     return false;
-}
-
-static void budget_measure(const struct subject *subject, struct check_verdict *verdict) {
-    verdict->has_actual = budget_part_of(subject, verdict->rule, &verdict->actual);
-    if (!verdict->has_actual)
-        doubt(verdict, "the log has no line of a server's start with this figure");
 }
 
 /* Counts findings of a kind. None of a kind that could not be judged never passes. */
@@ -217,7 +203,11 @@ static bool measure(struct subject *subject, const struct check_file *file, stru
         break;
     case METRIC_OOM: verdict->actual = figures->ooms; break;
     case METRIC_TRUST: verdict->actual = figures->doubt == NULL; break;
-    case METRIC_BUDGET: budget_measure(subject, verdict); break;
+    case METRIC_BUDGET:
+        verdict->has_actual = budget_part_of(subject, rule, &verdict->actual);
+        if (!verdict->has_actual)
+            doubt(verdict, "the log has no line of a server's start with this figure");
+        break;
     case METRIC_FINDING: finding_measure(subject, verdict); break;
     case METRIC_CATEGORY: verdict->has_actual = false; return part_measure(subject, verdict);
     case METRIC_SPREAD:
@@ -332,16 +322,12 @@ static bool log_says(const struct subject *subject, const struct rule *rule) {
     }
 }
 
-static void log_check(const struct subject *subject, struct check_verdict *verdict) {
-    if (!trace_has_allocations(subject->timeline.trace) && !log_says(subject, verdict->rule))
-        doubt(verdict, "a log does not say this");
-}
-
 static bool rule_judge(struct subject *subject, struct check_file *file, struct check_verdict *verdict) {
     if (!measure(subject, file, verdict))
         return false;
     basis_check(file, verdict);
-    log_check(subject, verdict);
+    if (!trace_has_allocations(subject->timeline.trace) && !log_says(subject, verdict->rule))
+        doubt(verdict, "a log does not say this");
     limit_find(file, verdict);
     compare(file, verdict);
     if (verdict->rule->metric != METRIC_SPREAD)
@@ -388,7 +374,10 @@ static bool subject_judge(struct check_file *file, struct subject *subject, cons
     if (!groups_at(subject->shown, subject->figures->peak_moment, GROUP_BY_SITE, &subject->arena,
                    &subject->groups, &subject->n_groups))
         return false;
-    sites_keep(file, subject);
+    file->n_sites = subject->n_groups < SITES_MOST ? subject->n_groups : SITES_MOST;
+    file->sites = memory_alloc(file->n_sites, sizeof *file->sites);
+    for (uint32_t i = 0; i < file->n_sites; i++)
+        file->sites[i] = site_of(subject, subject->groups[i].site, subject->groups[i].bytes);
     return rules_judge(file, subject, plan);
 }
 

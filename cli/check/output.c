@@ -225,16 +225,6 @@ static void case_end(struct buffer *out, const char *element, const char *type, 
     buffer_printf(out, "</%s>\n    </testcase>\n", element);
 }
 
-static void verdict_junit(struct buffer *out, const struct check_file *file,
-                          const struct check_verdict *verdict) {
-    case_begin(out, file, verdict->rule->text, verdict == file->verdicts);
-    if (verdict->status == CHECK_HELD)
-        buffer_add_text(out, "/>\n");
-    else
-        case_end(out, verdict->status == CHECK_BROKEN ? "failure" : "error", status_name(verdict->status),
-                 verdict->reason, verdict);
-}
-
 struct counts {
     uint32_t tests, failures, errors;
 };
@@ -262,8 +252,15 @@ static void file_junit(struct buffer *out, const struct check_file *file) {
         case_begin(out, file, "read", true);
         case_end(out, "error", "unreadable", file->reason, NULL);
     }
-    for (uint32_t i = 0; i < file->n_verdicts; i++)
-        verdict_junit(out, file, &file->verdicts[i]);
+    for (uint32_t i = 0; i < file->n_verdicts; i++) {
+        const struct check_verdict *verdict = &file->verdicts[i];
+        case_begin(out, file, verdict->rule->text, i == 0);
+        if (verdict->status == CHECK_HELD)
+            buffer_add_text(out, "/>\n");
+        else
+            case_end(out, verdict->status == CHECK_BROKEN ? "failure" : "error", status_name(verdict->status),
+                     verdict->reason, verdict);
+    }
     buffer_add_text(out, "  </testsuite>\n");
 }
 

@@ -60,19 +60,17 @@ static bool config_rules(struct check_plan *plan, const cJSON *list, const char 
     return true;
 }
 
-static bool config_files(struct check_plan *plan, const cJSON *files, const char *path) {
-    const cJSON *item;
-    if (!cJSON_IsObject(files))
-        return config_wrong(path, "\"files\" is an object of patterns, each with a list of rules");
-    cJSON_ArrayForEach(item, files) if (!config_rules(plan, item, item->string, path)) return false;
-    return true;
-}
-
 static bool config_member(struct check_plan *plan, const cJSON *item, const char *path) {
     if (strcmp(item->string, "rules") == 0)
         return config_rules(plan, item, NULL, path);
-    if (strcmp(item->string, "files") == 0)
-        return config_files(plan, item, path);
+    if (strcmp(item->string, "files") == 0) {
+        if (!cJSON_IsObject(item))
+            return config_wrong(path, "\"files\" is an object of patterns, each with a list of rules");
+        for (const cJSON *list = item->child; list != NULL; list = list->next)
+            if (!config_rules(plan, list, list->string, path))
+                return false;
+        return true;
+    }
     if (strcmp(item->string, "baseline") == 0) {
         plan->baseline = plan->baseline != NULL ? plan->baseline : item->valuestring;
         return cJSON_IsString(item) || config_wrong(path, "\"baseline\" is the path of a file");
@@ -107,11 +105,6 @@ static bool needs_baseline(const struct check_plan *plan) {
     return false;
 }
 
-static bool in_ci(void) {
-    const char *ci = getenv("CI");
-    return ci != NULL && strcmp(ci, "true") == 0;
-}
-
 static bool usage(const char *what) {
     terminal_error(NULL, "check: %s", what);
     return false;
@@ -120,7 +113,8 @@ static bool usage(const char *what) {
 static bool plan_is_sound(const struct check_plan *plan) {
     if (plan->update && plan->baseline == NULL)
         return usage("--update-baseline needs --baseline FILE");
-    if (plan->update && in_ci())
+    const char *ci = getenv("CI");
+    if (plan->update && ci != NULL && strcmp(ci, "true") == 0)
         return usage("--update-baseline is refused if CI=true: people make a baseline and review it");
     if (plan->n_rules == 0 && !plan->update)
         return usage(
@@ -129,12 +123,6 @@ static bool plan_is_sound(const struct check_plan *plan) {
         return usage(
             "a rule refers to the baseline; --baseline FILE names it, and with --update-baseline it is made");
     return true;
-}
-
-/* Prints the command that makes the baseline, which does not exist yet. */
-static void baseline_print_missing(const char *path, const struct settings *settings) {
-    terminal_error(path, "is not there; `strata check --baseline %s --update-baseline %s%s` makes it", path,
-                   settings->input, settings->n_inputs > 1 ? " ..." : "");
 }
 
 static int baseline_read(struct check_plan *plan, const struct settings *settings) {
@@ -156,7 +144,9 @@ static int baseline_read(struct check_plan *plan, const struct settings *setting
     if (absent && plan->update)
         return EXIT_CODE_DONE; /* it will be the first one */
     if (absent)
-        baseline_print_missing(plan->baseline, settings);
+        terminal_error(plan->baseline,
+                       "is not there; `strata check --baseline %s --update-baseline %s%s` makes it",
+                       plan->baseline, settings->input, settings->n_inputs > 1 ? " ..." : "");
     else
         terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)%s", fault.text);
     return EXIT_CODE_FAILED;

@@ -37,14 +37,10 @@ static size_t word_nbytes(const struct rule_words *words) {
     return n;
 }
 
-static bool word_is(const struct rule_words *words, size_t nbytes, const char *word) {
-    return strlen(word) == nbytes && memcmp(words->at, word, nbytes) == 0;
-}
-
 static bool word_take(struct rule_words *words, const char *word) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);
-    if (nbytes == 0 || !word_is(words, nbytes, word))
+    if (nbytes == 0 || strlen(word) != nbytes || memcmp(words->at, word, nbytes) != 0)
         return false;
     words->at += nbytes;
     return true;
@@ -68,10 +64,6 @@ static const char *const metric_names[] = {[METRIC_PEAK] = "peak",
                                            [METRIC_FINDING] = "finding.",
                                            [METRIC_BUDGET] = "budget.",
                                            [METRIC_SPREAD] = "ranks.spread"};
-
-static bool metric_has_name(enum metric metric) {
-    return metric == METRIC_CATEGORY || metric == METRIC_FINDING || metric == METRIC_BUDGET;
-}
 
 static bool name_is_known(const struct rule *rule) {
     if (rule->metric == METRIC_CATEGORY)
@@ -112,7 +104,7 @@ static bool metric_read(struct rule_words *words, struct rule *rule) {
     }
     for (uint32_t i = 0; i < METRICS; i++) {
         size_t length = strlen(metric_names[i]);
-        bool named = metric_has_name((enum metric)i);
+        bool named = i == METRIC_CATEGORY || i == METRIC_FINDING || i == METRIC_BUDGET;
         if (nbytes < length || memcmp(words->at, metric_names[i], length) != 0 ||
             (!named && nbytes != length))
             continue;
@@ -217,11 +209,6 @@ static bool baseline_read(struct rule_words *words, struct rule *rule) {
     return true;
 }
 
-/* Is the metric a maximum over the run? Then a limit below 1 MiB makes no sense. */
-static bool is_most(enum metric metric) {
-    return metric == METRIC_PEAK || metric == METRIC_RESERVED;
-}
-
 static bool value_read(struct rule_words *words, struct rule *rule) {
     static const struct {
         const char *word;
@@ -242,8 +229,9 @@ static bool value_read(struct rule_words *words, struct rule *rule) {
                                 "complete, baseline + 2%)");
     }
     bool digits = strspn(words->at, "0123456789") >= nbytes;
+    /* a maximum over the run below 1 MiB makes no sense */
     if (rule->value == VALUE_NUMBER && digits && rule->number != 0 && rule->number < UINT64_C(1) << 20 &&
-        is_most(rule->metric)) {
+        (rule->metric == METRIC_PEAK || rule->metric == METRIC_RESERVED)) {
         snprintf(words->wrong, words->capacity, "is in bytes: %.*s bytes? write %.*sGiB", (int)nbytes,
                  words->at, (int)nbytes, words->at);
         return false;

@@ -7,27 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *ending, *other;
-    bool is_text;
-    bool (*write)(struct export_work *work);
-} kinds[EXPORT_KINDS] = {
+const struct export_kind_row export_kinds[EXPORT_KINDS] = {
 #define EXPORT_ROW(NUMBER, name, ending, other, text) {#name, ending, other, text, export_##name},
     STRATA_EXPORT_KINDS(EXPORT_ROW)
 #undef EXPORT_ROW
 };
-
-const char *export_kind_name(enum export_kind kind) {
-    return kinds[kind].name;
-}
-
-const char *export_kind_ending(enum export_kind kind) {
-    return kinds[kind].ending;
-}
-
-bool export_kind_is_text(enum export_kind kind) {
-    return kinds[kind].is_text;
-}
 
 bool export_kind_of_one_device(enum export_kind kind) {
     return kind == EXPORT_FOLDED; /* a line of folded stacks cannot say which device it is of */
@@ -39,15 +23,15 @@ bool export_kind_of_moment(enum export_kind kind) {
 
 enum export_kind export_kind_by_name(const char *name) {
     uint32_t kind = 0;
-    while (kind < EXPORT_KINDS && strcmp(kinds[kind].name, name) != 0)
+    while (kind < EXPORT_KINDS && strcmp(export_kinds[kind].name, name) != 0)
         kind++;
     return (enum export_kind)kind;
 }
 
 enum export_kind export_kind_of_path(const char *path) {
     uint32_t kind = 0;
-    while (kind < EXPORT_KINDS && !word_ends(path, kinds[kind].ending) &&
-           !(kinds[kind].other[0] != '\0' && word_ends(path, kinds[kind].other)))
+    while (kind < EXPORT_KINDS && !word_ends(path, export_kinds[kind].ending) &&
+           !(export_kinds[kind].other[0] != '\0' && word_ends(path, export_kinds[kind].other)))
         kind++;
     return (enum export_kind)kind;
 }
@@ -121,5 +105,5 @@ enum export_result export_render(struct buffer *out, const struct trace *trace,
                                .scratch = scratch,
                                .result = EXPORT_NO_MEMORY,
                                .reason = reason};
-    return kinds[options->kind].write(&work) && !out->failed ? EXPORT_DONE : work.result;
+    return export_kinds[options->kind].write(&work) && !out->failed ? EXPORT_DONE : work.result;
 }

@@ -21,10 +21,13 @@ enum export_kind {
         EXPORT_KINDS
 };
 
-/* export_kind_name: "csv". Of the others: the ending of its files, ".csv"; may it be printed on a terminal? */
-const char *export_kind_name(enum export_kind kind);
-const char *export_kind_ending(enum export_kind kind);
-bool export_kind_is_text(enum export_kind kind);
+struct export_work;
+extern const struct export_kind_row {
+    const char *name;           /* "csv" */
+    const char *ending, *other; /* of its files: ".csv"; other "": there is none */
+    bool is_text;               /* may it be printed on a terminal? */
+    bool (*write)(struct export_work *work);
+} export_kinds[EXPORT_KINDS];
 
 /* The kind with this name, or with the ending of this path. EXPORT_KINDS: none. */
 enum export_kind export_kind_by_name(const char *name);

@@ -27,25 +27,16 @@ static void add_odd(struct json_writer *json, unsigned odd) {
     json_end(json);
 }
 
-static void add_file(struct json_writer *json, const char *name, const char *stem, const char *ending) {
+static void add_file(struct json_writer *json, const char *name, bool exists, const char *stem,
+                     const char *ending) {
+    if (!exists) {
+        json_null(json, name);
+        return;
+    }
     json_string_begin(json, name);
     json_string_add(json, stem, strlen(stem));
     json_string_add(json, ending, strlen(ending));
     json_string_end(json);
-}
-
-static void add_file_or_null(struct json_writer *json, const char *name, bool exists, const char *stem,
-                             const char *ending) {
-    if (exists)
-        add_file(json, name, stem, ending);
-    else
-        json_null(json, name);
-}
-
-static void add_outputs(struct json_writer *json, const char *stem, bool has_page, bool has_png) {
-    add_file_or_null(json, "page", has_page, stem, ".html");
-    add_file(json, "sidecar", stem, ".strata.json");
-    add_file_or_null(json, "png", has_png, stem, ".png");
 }
 
 static void add_differences(struct json_writer *json, const struct index_row *row) {
@@ -61,22 +52,8 @@ static void add_differences(struct json_writer *json, const struct index_row *ro
     json_end(json);
 }
 
-static void add_oom(struct json_writer *json, const struct index_row *row) {
-    json_u64(json, "oom", row->n_ooms);
-    if (row->n_ooms == 0)
-        return;
-    json_known_u64(json, "oom_requested_bytes", row->oom_requested_bytes != OOM_UNKNOWN,
-                   row->oom_requested_bytes);
-    json_known_u64(json, "oom_free_bytes", row->oom_free_bytes != OOM_UNKNOWN, row->oom_free_bytes);
-}
-
-/* Was the recording dumped before its last step ended? */
-static bool row_ends_in_step(const struct index_row *row) {
-    uint32_t n = row->profile.n_steps;
-    return n != 0 && !row->profile.step[n - 1].complete;
-}
-
 static void add_row_members(struct json_writer *json, const struct index_row *row) {
+    uint32_t n_steps = row->profile.n_steps;
     json_text(json, "input", row->input);
     json_text(json, "kind", !row->has_allocations ? "log" : row->is_snapshot ? "snapshot" : "profile");
     add_number(json, "rank", row->rank);
@@ -91,7 +68,12 @@ static void add_row_members(struct json_writer *json, const struct index_row *ro
     json_u64(json, "reserved_peak_bytes", row->reserved_peak_bytes);
     json_u64(json, "reserved_end_bytes", row->reserved_end_bytes);
     json_known_u64(json, "capacity_bytes", row->capacity_bytes != 0, row->capacity_bytes);
-    add_oom(json, row);
+    json_u64(json, "oom", row->n_ooms);
+    if (row->n_ooms != 0) {
+        json_known_u64(json, "oom_requested_bytes", row->oom_requested_bytes != OOM_UNKNOWN,
+                       row->oom_requested_bytes);
+        json_known_u64(json, "oom_free_bytes", row->oom_free_bytes != OOM_UNKNOWN, row->oom_free_bytes);
+    }
     json_text(json, "truncation", row->truncation);
     json_hundredths(json, "peak_score", llround(row->score * 100));
     add_odd(json, row->odd);
@@ -99,10 +81,12 @@ static void add_row_members(struct json_writer *json, const struct index_row *ro
     add_number(json, "local_rank", row->local_rank);
     add_text_or_null(json, "group", row->group);
     json_u64(json, "steps", row->n_steps);
-    json_bool(json, "mid_step", row_ends_in_step(row));
+    json_bool(json, "mid_step", n_steps != 0 && !row->profile.step[n_steps - 1].complete);
     json_i64(json, "growth_bytes", row->growth_bytes);
     json_text(json, "copy_of", row->copy_of);
-    add_outputs(json, row->name, !row->no_page, row->has_png);
+    add_file(json, "page", !row->no_page, row->name, ".html");
+    add_file(json, "sidecar", true, row->name, ".strata.json");
+    add_file(json, "png", row->has_png, row->name, ".png");
     json_text(json, "diff", row->diff);
     json_text(json, "made_of", row->made_of);
     json_text(json, "plan", row->plan);
@@ -130,7 +114,7 @@ static void add_together(struct json_writer *json, const struct index *index) {
     json_array(json, "together", JSON_LINES);
     for (uint32_t i = 0; i < index->n_together; i++) {
         json_object(json, NULL, JSON_COMPACT);
-        json_text(json, "settings", index->together[i].name);
+        json_text(json, "settings", index->together[i].settings);
         json_u64(json, "peak_reserved_bytes", index->together[i].peak_bytes);
         json_bool(json, "served", index->together[i].served);
         json_end(json);
@@ -138,27 +122,21 @@ static void add_together(struct json_writer *json, const struct index *index) {
     json_end(json);
 }
 
-static void add_best_setting(struct json_writer *json, const struct index *index) {
-    const struct index_setting *best = index_best_setting(index);
+static void add_notes(struct json_writer *json, const struct index *index) {
+    const struct plan_need *best = plan_need_best(index->together, index->n_together);
     struct buffer text = {.host = json->out->host};
-    if (best == NULL)
-        return;
-    buffer_printf(&text,
-                  "One setting for all %" PRIu32
-                  " ranks: %s; by the allocator's model it needs %s reserved at most, and %s them all.",
-                  index->n_planned, best->name, format_bytes(best->peak_bytes).text,
-                  best->served ? "serves" : "does not serve");
-    buffer_add(&text, "", 1);
-    if (!text.failed)
-        json_text(json, NULL, (const char *)text.bytes);
+    json_array(json, "notes", JSON_LINES);
+    if (best != NULL) {
+        buffer_printf(&text,
+                      "One setting for all %" PRIu32
+                      " ranks: %s; by the allocator's model it needs %s reserved at most, and %s them all.",
+                      index->n_planned, best->settings, format_bytes(best->peak_bytes).text,
+                      best->served ? "serves" : "does not serve");
+        json_string(json, NULL, text.bytes, text.nbytes);
+    }
+    json_end(json);
     json->out->failed |= text.failed;
     buffer_release(&text);
-}
-
-static void add_notes(struct json_writer *json, const struct index *index) {
-    json_array(json, "notes", JSON_LINES);
-    add_best_setting(json, index);
-    json_end(json);
 }
 
 /* Adds the ranks of a finding's rows, each once, and the rows. */
@@ -194,13 +172,6 @@ static void add_finding(struct json_writer *json, const struct index *index,
     json_text(json, "view", finding->view);
     add_number(json, "against", finding->against == INDEX_NOBODY ? INDEX_UNKNOWN : (int64_t)finding->against);
     json_text(json, "diff", finding->diff);
-    json_end(json);
-}
-
-static void add_findings(struct json_writer *json, const struct index *index) {
-    json_array(json, "findings", JSON_LINES);
-    for (uint32_t i = 0; i < index->n_findings; i++)
-        add_finding(json, index, &index->findings[i]);
     json_end(json);
 }
 
@@ -415,7 +386,10 @@ bool index_write(struct json_writer *json, const struct index *index) {
     add_columns(json, index, figures);
     free(figures);
     add_notes(json, index);
-    add_findings(json, index);
+    json_array(json, "findings", JSON_LINES);
+    for (uint32_t i = 0; i < index->n_findings; i++)
+        add_finding(json, index, &index->findings[i]);
+    json_end(json);
     add_together(json, index);
     add_refusals(json, "failed", index->failed, index->n_failed);
     add_refusals(json, "skipped", index->skipped, index->n_skipped);

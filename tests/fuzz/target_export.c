@@ -55,8 +55,8 @@ static void folded_check(const struct buffer *out) {
 /* The format's name and ending select this format. */
 static void kind_check(enum export_kind kind) {
     char path[64];
-    snprintf(path, sizeof path, "x%s", export_kind_ending(kind));
-    EXAMINE_CHECK(export_kind_by_name(export_kind_name(kind)) == kind);
+    snprintf(path, sizeof path, "x%s", export_kinds[kind].ending);
+    EXAMINE_CHECK(export_kind_by_name(export_kinds[kind].name) == kind);
     EXAMINE_CHECK(export_kind_of_path(path) == kind && export_kind_of_path(path + 1) == EXPORT_KINDS);
 }
 

@@ -144,14 +144,14 @@ static void test_a_copy_counts_once(void **state) {
 static void test_one_setting_for_all(void **state) {
     (void)state;
     struct many many;
-    struct index_setting first[] = {
+    struct plan_need first[] = {
         {"recorded", 9 * GIB, true}, {"default", 7 * GIB, true}, {"only here", GIB, true}};
-    struct index_setting second[] = {{"default", 8 * GIB, true}, {"recorded", 6 * GIB, true}};
-    struct index_setting copy[] = {{"recorded", 90 * GIB, false}, {"default", 90 * GIB, false}};
+    struct plan_need second[] = {{"default", 8 * GIB, true}, {"recorded", 6 * GIB, true}};
+    struct plan_need copy[] = {{"recorded", 90 * GIB, false}, {"default", 90 * GIB, false}};
     many_open(&many);
     assert_true(index_unite_settings(&many.index));
     assert_int_equal(many.index.n_planned, 0);
-    assert_null(index_best_setting(&many.index));
+    assert_null(plan_need_best(many.index.together, many.index.n_together));
     many.index.rows[0].settings = first;
     many.index.rows[0].n_settings = 3;
     many.index.rows[2].settings = second;
@@ -162,15 +162,15 @@ static void test_one_setting_for_all(void **state) {
     assert_true(index_unite_settings(&many.index));
     assert_int_equal(many.index.n_planned, 2);
     assert_int_equal(many.index.n_together, 2);
-    assert_string_equal(many.index.together[0].name, "recorded");
+    assert_string_equal(many.index.together[0].settings, "recorded");
     assert_int_equal(many.index.together[0].peak_bytes, 9 * GIB);
-    assert_string_equal(index_best_setting(&many.index)->name, "default");
-    assert_int_equal(index_best_setting(&many.index)->peak_bytes, 8 * GIB);
+    assert_string_equal(plan_need_best(many.index.together, many.index.n_together)->settings, "default");
+    assert_int_equal(plan_need_best(many.index.together, many.index.n_together)->peak_bytes, 8 * GIB);
     /* A setting that serves all rows goes before one that needs less. */
     second[0].served = false;
     many.index.n_planned = 0;
     assert_true(index_unite_settings(&many.index));
-    assert_string_equal(index_best_setting(&many.index)->name, "recorded");
+    assert_string_equal(plan_need_best(many.index.together, many.index.n_together)->settings, "recorded");
     many_close(&many);
 }
 
