@@ -10,7 +10,6 @@
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/window.h"
-#include "layout/phases.h"
 #include "render/page/html.h"
 #include "render/png/diff_chart.h"
 #include "render/report/diff.h"
@@ -32,14 +31,9 @@ struct operand {
     struct position at; /* POSITION_NONE: not given */
 };
 
-static bool device_read(struct operand *operand, const char *value) {
-    operand->has_device = ordinal_parse(value, &operand->device);
-    return operand->has_device;
-}
-
 static bool key_read(struct operand *operand, const char *key, const char *value) {
     if (strcmp(key, "device") == 0)
-        return device_read(operand, value);
+        return operand->has_device = ordinal_parse(value, &operand->device);
     if (strcmp(key, "at") == 0)
         return position_parse(value, &operand->at);
     operand->has_step = strcmp(key, "step") == 0;
@@ -64,18 +58,12 @@ static const char *keys_read(struct operand *operand, char *text) {
     return NULL;
 }
 
-/* The first # after the last slash, where the keys begin. NULL: there are no keys. */
-static char *keys_of(char *path) {
-    char *slash = strrchr(path, '/');
-    return strchr(slash != NULL ? slash : path, '#');
-}
-
-/* Splits an operand; its keys begin with # or &. A path that exists is taken whole. The path is to be freed also after a
- * failure. False: printed. */
+/* Splits an operand; its keys begin with # or &, after the last slash. A path that exists is taken whole. The path is
+ * to be freed also after a failure. False: printed. */
 static bool operand_parse(struct operand *operand, const char *word) {
     *operand = (struct operand){.path = memory_text("%s", word)};
-    char *keys = access(word, F_OK) == 0 ? NULL : keys_of(operand->path);
-    if (keys == NULL)
+    char *slash = strrchr(operand->path, '/'), *keys = strchr(slash != NULL ? slash : operand->path, '#');
+    if (keys == NULL || access(word, F_OK) == 0)
         return true;
     *keys = '\0';
     const char *wrong = keys_read(operand, keys + 1);
@@ -239,69 +227,36 @@ static bool align_steps(struct side *a, struct side *b) {
     return true;
 }
 
-struct named {
-    const uint8_t *name;
-    uint32_t nbytes, nth; /* `nth`: which of the phases with that name */
-};
-
-static uint32_t phase_moment(const struct timeline *timeline, int64_t us) {
-    return us == INT64_MAX ? timeline->n_moments : us <= 0 ? 0 : timeline_moment_at(timeline, us - 1) + 1;
+static bool is_annotation(const struct side *side, const struct span *span, struct text name) {
+    struct text own = trace_text(side->timeline.trace, span->name);
+    return span->kind == SPAN_ANNOTATION && own.nbytes == name.nbytes &&
+           memcmp(own.at, name.at, name.nbytes) == 0;
 }
 
-static uint32_t phase_peak(const struct timeline *timeline, const struct phase *phase) {
-    uint32_t from = phase_moment(timeline, phase->start_us), to = phase_moment(timeline, phase->end_us);
-    to = to > timeline->n_moments ? timeline->n_moments : to;
-    return to > from                    ? timeline_peak_in(timeline, from, to)
-           : from < timeline->n_moments ? from
-                                        : timeline->n_moments - 1;
-}
-
-/* Finds the innermost phase around the peak. False: there is none. */
-static bool phase_of_peak(const struct side *side, const struct phases *phases, struct named *named,
-                          uint32_t *moment) {
-    const struct timeline *timeline = &side->timeline;
-    const struct phase *best = NULL;
-    for (uint32_t i = 0; i < phases->count; i++) {
-        const struct phase *phase = &phases->phase[i];
-        bool around = !phase->internal && phase_moment(timeline, phase->start_us) <= timeline->peak_moment &&
-                      timeline->peak_moment < phase_moment(timeline, phase->end_us);
-        best = around && (best == NULL || phase->depth >= best->depth) ? phase : best;
-    }
-    if (best == NULL)
-        return false;
-    *named = (struct named){.nth = 0};
-    named->name = trace_string(timeline->trace, best->name, &named->nbytes);
-    for (const struct phase *phase = phases->phase; phase < best; phase++)
-        named->nth += trace_strings_equal(timeline->trace, phase->name, best->name);
-    *moment = phase_peak(timeline, best);
-    return true;
-}
-
-/* Finds the phase of that name and number; if there are fewer, the last of that name. */
-static bool phase_find(const struct side *side, const struct phases *phases, struct named named,
-                       uint32_t *moment) {
-    const struct phase *found = NULL;
-    for (uint32_t i = 0, nth = 0; i < phases->count && nth <= named.nth; i++) {
-        struct text name = trace_text(side->timeline.trace, phases->phase[i].name);
-        if (name.nbytes == named.nbytes && memcmp(name.at, named.name, name.nbytes) == 0) {
-            found = &phases->phase[i];
-            nth++;
-        }
-    }
-    if (found != NULL)
-        *moment = phase_peak(&side->timeline, found);
-    return found != NULL;
-}
-
+/* Aligns the innermost annotation around A's peak with the one of B that has its name and number; if B has fewer, with
+ * the last of that name. */
 static bool align_annotations(struct side *a, struct side *b) {
-    struct phases of_a, of_b;
-    struct named named;
-    uint32_t moment_a, moment_b;
-    if (!phases_find(&a->timeline, &a->scratch, &of_a) || !phases_find(&b->timeline, &b->scratch, &of_b) ||
-        !phase_of_peak(a, &of_a, &named, &moment_a) || !phase_find(b, &of_b, named, &moment_b))
+    const struct spans *of_a = &a->verdicts.phases, *of_b = &b->verdicts.phases;
+    const struct span *around = NULL, *same = NULL;
+    uint32_t nth = 0;
+    for (const struct span *span = of_a->span; span < of_a->span + of_a->count; span++)
+        if (span->kind == SPAN_ANNOTATION && span->from_moment <= a->timeline.peak_moment &&
+            a->timeline.peak_moment <= span->to_moment)
+            around = span;
+    if (around == NULL)
         return false;
-    a->moment = moment_a;
-    b->moment = moment_b;
+    struct text name = trace_text(a->timeline.trace, around->name);
+    for (const struct span *span = of_a->span; span <= around; span++)
+        nth += is_annotation(a, span, name);
+    for (const struct span *span = of_b->span; span < of_b->span + of_b->count && nth > 0; span++)
+        if (is_annotation(b, span, name)) {
+            same = span;
+            nth--;
+        }
+    if (same == NULL)
+        return false;
+    a->moment = around->peak_moment;
+    b->moment = same->peak_moment;
     return true;
 }
 
@@ -428,16 +383,6 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
     return code;
 }
 
-static bool document_end(struct diff_writer *writer, struct side *base) {
-    struct arena arena;
-    arena_init(&arena, arena_share(&base->scratch), SIZE_MAX);
-    writer->arena = &arena;
-    bool done = diff_end(writer);
-    writer->arena = NULL;
-    arena_release(&arena);
-    return done;
-}
-
 /* Compares each of the other operands with the first; one at a time is in memory. `output` NULL: none gets a file of
  * its own. */
 static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings,
@@ -456,15 +401,8 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
             code = diff_one(writer, base, side, settings);
         side_free(side);
     }
-    return code == EXIT_CODE_DONE && !document_end(writer, base) ? side_not_written(base, writer->out) : code;
-}
-
-/* Writes the page: the first operand is opened here, the others are read. Returns an enum exit_code. */
-static int diff_page_of(struct side *base, struct diff_writer *writer, const struct settings *settings) {
-    int code = side_open(base, settings->inputs[0], settings, 0);
-    if (code == EXIT_CODE_DONE)
-        code = side_moment(base);
-    return code == EXIT_CODE_DONE ? diff_others(writer, base, settings, NULL) : code;
+    writer->arena = &base->scratch;
+    return code == EXIT_CODE_DONE && !diff_end(writer) ? side_not_written(base, writer->out) : code;
 }
 
 bool difference_render(struct buffer *out, const char *a, const char *b, const struct settings *settings) {
@@ -477,9 +415,10 @@ bool difference_render(struct buffer *out, const char *a, const char *b, const s
     own.n_inputs = 2;
     own.output = "difference.html";
     own.has_device = false;
-    int code = diff_page_of(base, &writer, &own);
+    bool done = side_open(base, a, &own, 0) == EXIT_CODE_DONE && side_moment(base) == EXIT_CODE_DONE &&
+                diff_others(&writer, base, &own, NULL) == EXIT_CODE_DONE;
     side_free(base);
-    return code == EXIT_CODE_DONE;
+    return done;
 }
 
 static int diff_write_all(struct side *base, const struct settings *settings, const struct output *output) {

@@ -42,33 +42,12 @@ static bool device_plan(struct plan *plan, const struct trace *trace, uint32_t i
     return done;
 }
 
-/* A second thread that helps; both threads take from one memory. */
-struct helped {
-    struct plan_request request;
-    struct beside beside;
-};
-
-static void helped_init(struct helped *helped, const struct settings *settings, struct arena *scratch) {
-    (void)planning_request(&helped->request, settings);
-    memory_keep();
-    beside_init(&helped->beside, scratch);
-    helped->request.beside = &helped->beside.hooks;
-}
-
-static int helped_end(struct helped *helped, bool done, const struct buffer *out,
-                      const struct recording *recording, bool limit_hit) {
-    beside_release(&helped->beside);
-    if (!done && !out->refused)
-        recording_print_no_memory(recording, limit_hit);
-    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
-}
-
 /* Plans the devices one after the other: a plan takes room for all devices, so the plans of a thousand are not held at
  * once. */
 struct plan_maker {
     const struct trace *trace;
     const struct settings *settings;
-    struct helped *helped;
+    const struct plan_request *request;
     struct arena arena; /* memory of the current plan */
     struct plan plan;
 };
@@ -78,15 +57,15 @@ static const struct plan *plan_make(void *context, uint32_t i) {
     while (maker->settings->has_device && maker->trace->devices[i].ordinal != maker->settings->device)
         i++;
     arena_release(&maker->arena);
-    return device_plan(&maker->plan, maker->trace, i, &maker->helped->request, &maker->arena) ? &maker->plan
-                                                                                              : NULL;
+    return device_plan(&maker->plan, maker->trace, i, maker->request, &maker->arena) ? &maker->plan : NULL;
 }
 
 /* Writes the plan as text. Returns an enum exit_code. */
 static int plan_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                       struct arena *scratch) {
-    struct helped helped;
-    struct plan_maker maker = {.trace = &recording->trace, .settings = settings, .helped = &helped};
+    struct beside beside; /* a second thread that helps; both take from one memory */
+    struct plan_request request;
+    struct plan_maker maker = {.trace = &recording->trace, .settings = settings, .request = &request};
     struct plan_report report = {.format = settings->format,
                                  .look = terminal_look(settings->output),
                                  .file = recording->input.name,
@@ -94,14 +73,21 @@ static int plan_build(struct buffer *out, const struct recording *recording, con
                                  .n_devices = settings->has_device ? 1 : recording->trace.n_devices,
                                  .make = plan_make,
                                  .context = &maker};
-    helped_init(&helped, settings, scratch);
-    arena_init(&maker.arena, helped.beside.hooks.host, SIZE_MAX);
-    bool done = plan_report_write(out, &report, &helped.beside.arena);
+    (void)planning_request(&request, settings);
+    memory_keep();
+    beside_init(&beside, scratch);
+    request.beside = &beside.hooks;
+    arena_init(&maker.arena, beside.hooks.host, SIZE_MAX);
+    bool done = plan_report_write(out, &report, &beside.arena);
     arena_release(&maker.arena);
-    return helped_end(&helped, done, out, recording, scratch->limit_hit);
+    beside_release(&beside);
+    if (!done && !out->refused)
+        recording_print_no_memory(recording, scratch->limit_hit);
+    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
-int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,
+/* Appends the page that opens with the plan, with the plans of all devices. Returns an enum exit_code. */
+static int plan_show(struct buffer *out, struct recording *recording, const struct settings *settings,
                      uint32_t device) {
     struct settings own = *settings;
     char view[64];
@@ -131,14 +117,10 @@ static bool device_add(struct plan_together *together, const struct recording *r
     }
     if (!plan_needs_find(need, &together->n_needs, &program, &replay, together->budget_bytes, scratch))
         return false;
-    for (uint32_t i = 0; i < together->n_needs; i++) {
-        struct plan_need *sum = &together->need[i];
-        *sum = (struct plan_need){.settings = need[i].settings,
-                                  .peak_bytes = need[i].peak_bytes > sum->peak_bytes ? need[i].peak_bytes
-                                                                                     : sum->peak_bytes,
-                                  .served = need[i].served && (together->n_devices == 0 || sum->served)};
-    }
-    together->n_devices++;
+    if (together->n_devices++ == 0)
+        memcpy(together->need, need, sizeof need);
+    for (uint32_t i = 0; i < together->n_needs; i++)
+        plan_need_unite(&together->need[i], &need[i]);
     return true;
 }
 
@@ -240,7 +222,7 @@ static int plan_main(const struct settings *given) {
     if (settings.n_inputs > 1)
         return plan_together_main(&settings);
     if (ending_kind(settings.output) == ENDING_PAGE)
-        return convert_run(&settings, ".plan", ".html", page_render_plan);
+        return convert_run(&settings, ".plan", ".html", plan_show);
     return convert_words(&settings, ".plan", plan_build);
 }
 

@@ -8,23 +8,12 @@
 #include "cli/terminal.h"
 #include "render/report/report.h"
 
-static bool render_beside(struct buffer *report, const struct trace *trace, struct report_options options,
-                          struct arena *scratch) {
-    struct beside beside;
-    beside_init(&beside, scratch);
-    options.beside = &beside.hooks;
-    bool done = report_render(report, trace, &options, &beside.arena);
-    beside_release(&beside);
-    return done;
-}
-
-/* Finds the device that a text begins with. False: no memory, printed. */
+/* Finds the device that a text begins with, and the one of the brief report. False: no memory, printed. */
 static bool report_first_device(int32_t *first, const struct recording *recording,
                                 const struct settings *settings) {
-    bool text = settings->format != REPORT_JSON && settings->format != REPORT_BRIEF;
     uint32_t index;
     *first = settings->has_device ? settings->device : ORDINAL_NONE;
-    if (settings->has_device || !text || recording->trace.n_devices == 0)
+    if (settings->has_device || settings->format == REPORT_JSON || recording->trace.n_devices == 0)
         return true;
     if (!recording_likeliest_device(recording, &index))
         return false;
@@ -57,12 +46,17 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .first = first,
         .more = more,
     };
-    if (beside ? render_beside(report, &recording->trace, options, scratch)
-               : report_render(report, &recording->trace, &options, scratch))
-        return true;
-    if (!report->refused)
+    struct beside hand;
+    if (beside) {
+        beside_init(&hand, scratch);
+        options.beside = &hand.hooks;
+    }
+    bool done = report_render(report, &recording->trace, &options, beside ? &hand.arena : scratch);
+    if (beside)
+        beside_release(&hand);
+    if (!done && !report->refused)
         recording_print_no_memory(recording, scratch->limit_hit);
-    return false;
+    return done;
 }
 
 static int report_tell(struct buffer *out, const struct recording *recording, const struct settings *settings,

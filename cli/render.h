@@ -14,11 +14,6 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
 /* Prints a note on the allocations that are merged or left out to keep a page small. In cmd_html.c. */
 void page_note_merged(const struct recording *recording, const struct html_outcome *outcome);
 
-/* Appends the page that opens with the plan, with the plans of all devices. Returns an enum exit_code. In
- * cmd_plan.c. */
-int page_render_plan(struct buffer *out, struct recording *recording, const struct settings *settings,
-                     uint32_t device);
-
 enum { PAGE_VIEW_CAPACITY = 256 + 3 * FILTER_CAPACITY };
 
 /* Writes the view that a page opens with, as in its own address; `text` becomes "" where the settings say nothing about

@@ -113,10 +113,6 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
     return a->older != b->older ? CAUSE_OLDER : CAUSE_MOMENT;
 }
 
-static bool is_moved(const struct compare_site *site) {
-    return site->match != SITE_SAME && site->match != SITE_ALONE;
-}
-
 static void figures_set(struct cause *cause, const struct compare_site *site, struct cause_steps steps) {
     const struct site_profile *a = &site->a, *b = &site->b;
     cause->per_step = is_per_step(a, b, steps) && rates_differ(a, b, steps);
@@ -197,10 +193,6 @@ static uint64_t factor_of(const struct cause *cause) {
                                    : ((to << 10) + from / 2) / from;
 }
 
-static bool may_share(const struct cause *cause) {
-    return cause->kind == CAUSE_SIZE || cause->kind == CAUSE_OFTEN || cause->kind == CAUSE_KEPT;
-}
-
 /* Joins causes with an equal key into the first of them; `rows` are sorted by key, then by place. */
 static void causes_join(struct causes *causes, const struct sort_row *rows, uint32_t count) {
     for (uint32_t from = 0, until; from < count; from = until) {
@@ -222,10 +214,11 @@ static bool shared_join(struct finding *finding) {
     uint32_t n = 0, left = 0;
     struct sort_row *rows, *spare;
     bool done = ARENA_COLUMNS(finding->arena, causes->count, rows, spare);
-    for (uint32_t i = 0; done && i < causes->count; i++)
-        if (may_share(&causes->cause[i]))
-            rows[n++] = (struct sort_row){
-                (uint64_t)causes->cause[i].kind << 56 | factor_of(&causes->cause[i]) >> 4, i};
+    for (uint32_t i = 0; done && i < causes->count; i++) {
+        enum cause_kind kind = causes->cause[i].kind;
+        if (kind == CAUSE_SIZE || kind == CAUSE_OFTEN || kind == CAUSE_KEPT)
+            rows[n++] = (struct sort_row){(uint64_t)kind << 56 | factor_of(&causes->cause[i]) >> 4, i};
+    }
     if (done) {
         sort_rows(rows, spare, n);
         causes_join(causes, rows, n);
@@ -244,15 +237,6 @@ static const struct compare_site *row_of(const struct finding *finding, const st
     return &finding->comparison->site[cause->row];
 }
 
-/* Is the factor between the sizes, in 1024ths, one that a change of data type makes? */
-static bool is_width(uint64_t factor) {
-    return factor == 256 || factor == 512 || factor == 2048 || factor == 4096;
-}
-
-static uint64_t factor_of_row(const struct compare_site *site) {
-    return factor_of(&(struct cause){.from = mean_size(&site->a), .to = mean_size(&site->b)});
-}
-
 /* Did the data type change, and not batch or sequence? Then weights change too, or copies of them come or go, or
  * token ids, which are integers, stay. */
 static bool is_dtype(const struct finding *finding, const struct cause *cause) {
@@ -268,14 +252,16 @@ static bool is_dtype(const struct finding *finding, const struct cause *cause) {
         if (!profile_exists(&site->a) || !profile_exists(&site->b))
             continue;
         uint32_t both = site->a.categories & site->b.categories;
-        weighs |= (both & weights) != 0 && factor_of_row(site) == factor;
+        weighs |= (both & weights) != 0 && factor_of(&(struct cause){.from = mean_size(&site->a),
+                                                                     .to = mean_size(&site->b)}) == factor;
         if ((both & 1u << CATEGORY_INPUT) == 0)
             continue;
         if (sizes_differ(&site->a, &site->b))
             return false;
         stays = true;
     }
-    return is_width(factor) && (weighs || stays || copies_a != copies_b);
+    bool width = factor == 256 || factor == 512 || factor == 2048 || factor == 4096; /* in 1024ths */
+    return width && (weighs || stays || copies_a != copies_b);
 }
 
 /* The change that most sites share; NULL: none. */
@@ -360,7 +346,7 @@ static bool moved_add(struct finding *finding) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < finding->comparison->n_sites && n < MOVED_MOST; i++) {
         const struct compare_site *site = &finding->comparison->site[i];
-        if (!is_moved(site) || site->a.bytes != site->b.bytes)
+        if (site->match == SITE_SAME || site->match == SITE_ALONE || site->a.bytes != site->b.bytes)
             continue;
         if (cause_add(finding, CAUSE_MOVED, i) == NULL)
             return false;
@@ -404,20 +390,6 @@ void phase_peaks_find(struct phase_peak peaks[PHASE_PEAKS], const struct spans *
     }
 }
 
-/* The row of a site of another moment; n_sites: these moments do not have it. */
-static uint32_t row_of_site(const struct comparison *comparison, const struct compare_site *site) {
-    uint32_t row = 0;
-    while (row < comparison->n_sites &&
-           (comparison->site[row].a.site != site->a.site || comparison->site[row].b.site != site->b.site))
-        row++;
-    return row;
-}
-
-/* Can it be told without figures of the compared moments? Here the moments are those of another phase. */
-static bool says_how(enum cause_kind kind) {
-    return kind == CAUSE_SIZE || kind == CAUSE_DTYPE || kind == CAUSE_OFTEN;
-}
-
 bool causes_add_phase(struct causes *causes, const struct comparison *comparison,
                       const struct phase_peak peaks[PHASE_PEAKS], struct cause_steps steps,
                       const struct compare_side *a, const struct compare_side *b, struct arena *arena) {
@@ -443,24 +415,26 @@ bool causes_add_phase(struct causes *causes, const struct comparison *comparison
         !causes_find(&found, &there, steps, arena))
         return false;
     bytes_copy(cause + 1, causes->cause, (size_t)causes->count * sizeof *cause);
-    *cause = (struct cause){.kind = CAUSE_ELSEWHERE,
-                            .row = 0,
-                            .n_sites = 1,
-                            .from = peaks[phase].a_bytes,
-                            .to = peaks[phase].b_bytes,
-                            .inside = CAUSE_ELSEWHERE};
-    if (found.count > 0 && says_how(found.cause[0].kind)) {
+    const struct cause phase_alone = {.kind = CAUSE_ELSEWHERE,
+                                      .from = peaks[phase].a_bytes,
+                                      .to = peaks[phase].b_bytes,
+                                      .inside = CAUSE_ELSEWHERE};
+    *cause = phase_alone;
+    cause->n_sites = 1;
+    /* Can the first cause there be told without figures of the compared moments? */
+    enum cause_kind kind = found.count > 0 ? found.cause[0].kind : CAUSE_MOMENT;
+    if (kind == CAUSE_SIZE || kind == CAUSE_DTYPE || kind == CAUSE_OFTEN) {
         *cause = found.cause[0];
-        cause->inside = (uint8_t)cause->kind;
+        cause->inside = (uint8_t)kind;
         cause->kind = CAUSE_ELSEWHERE;
     }
-    uint32_t row =
-        there.n_sites == 0 ? comparison->n_sites : row_of_site(comparison, &there.site[cause->row]);
-    if (row == comparison->n_sites) /* no line of these moments is to blame: the phase alone is told */
-        *cause = (struct cause){.kind = CAUSE_ELSEWHERE,
-                                .from = peaks[phase].a_bytes,
-                                .to = peaks[phase].b_bytes,
-                                .inside = CAUSE_ELSEWHERE};
+    const struct compare_site *site = there.n_sites != 0 ? &there.site[cause->row] : NULL;
+    uint32_t row = site != NULL ? 0 : comparison->n_sites;
+    while (row < comparison->n_sites &&
+           (comparison->site[row].a.site != site->a.site || comparison->site[row].b.site != site->b.site))
+        row++;
+    if (row == comparison->n_sites) /* no line of these moments is to blame */
+        *cause = phase_alone;
     cause->row = row == comparison->n_sites ? 0 : row;
     cause->bytes = compare_delta(peaks[phase].a_bytes, peaks[phase].b_bytes);
     cause->phase = (uint8_t)(SPAN_FORWARD + phase);

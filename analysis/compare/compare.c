@@ -152,15 +152,6 @@ static uint64_t key_of_name(const struct site_key *site) {
     return site->function;
 }
 
-static uint32_t rows_seek(const struct functions *functions, uint64_t file) {
-    return SEARCH(0, functions->count, i, functions->row[i].key < file);
-}
-
-static bool has_file(const struct functions *functions, uint64_t file) {
-    uint32_t at = rows_seek(functions, file);
-    return at < functions->count && functions->row[at].key == file;
-}
-
 struct file_run {
     uint32_t from, until; /* rows */
     uint32_t renamed;     /* index of a run of the other side + 1 */
@@ -172,7 +163,9 @@ static uint32_t lone_files(const struct functions *own, const struct functions *
     uint32_t n = 0;
     for (uint32_t from = 0, until; from < own->count && n < RENAMES_MAX; from = until) {
         until = sort_rows_end(own->row, own->count, from);
-        if (own->row[from].key != 0 && !has_file(others, own->row[from].key))
+        uint64_t file = own->row[from].key;
+        uint32_t at = SEARCH(0, others->count, i, others->row[i].key < file);
+        if (file != 0 && (at == others->count || others->row[at].key != file))
             runs[n++] = (struct file_run){from, until, 0};
     }
     return n;
@@ -200,12 +193,6 @@ static uint32_t similarity(const struct matching *matching, const struct functio
     return (uint32_t)((uint64_t)common * 2000000 / (n_a + n_b)) / 1000 * 1000 + (lines < 999 ? lines : 999);
 }
 
-static void file_rename(struct matching *matching, const struct functions *fa, struct file_run a,
-                        const struct functions *fb, struct file_run b) {
-    for (uint32_t i = b.from; i < b.until; i++)
-        matching->b.key[fb->row[i].value].file = fa->row[a.from].key;
-}
-
 /* Pairs the most similar files first, as long as at least half of both agrees. */
 static void renames_choose(struct matching *matching, const struct functions *fa, struct file_run *a,
                            uint32_t n_a, const struct functions *fb, struct file_run *b, uint32_t n_b) {
@@ -225,7 +212,8 @@ static void renames_choose(struct matching *matching, const struct functions *fa
             return;
         a[best_a].renamed = best_b + 1;
         b[best_b].renamed = best_a + 1;
-        file_rename(matching, fa, a[best_a], fb, b[best_b]);
+        for (uint32_t i = b[best_b].from; i < b[best_b].until; i++)
+            matching->b.key[fb->row[i].value].file = fa->row[a[best_a].from].key;
     }
 }
 
@@ -262,10 +250,6 @@ static int64_t line_b(const struct function_pair *pairs, uint32_t i) {
     return pairs->matching->b.key[pairs->b[i].value].line;
 }
 
-static bool sizes_agree(const struct site_profile *a, const struct site_profile *b) {
-    return a->most_bytes == b->most_bytes;
-}
-
 /* The number of A's lines that B has `shift` further down, times 2^32; equal sizes of allocations break ties. */
 static uint64_t shift_score(const struct function_pair *pairs, int64_t shift) {
     uint64_t score = 0;
@@ -273,8 +257,8 @@ static uint64_t shift_score(const struct function_pair *pairs, int64_t shift) {
         int64_t apart = line_b(pairs, k) - line_a(pairs, i) - shift;
         if (apart == 0) {
             const struct matching *m = pairs->matching;
-            score += (UINT64_C(1) << 32) +
-                     sizes_agree(&m->a.profile[pairs->a[i].value], &m->b.profile[pairs->b[k].value]);
+            score += (UINT64_C(1) << 32) + (m->a.profile[pairs->a[i].value].most_bytes ==
+                                            m->b.profile[pairs->b[k].value].most_bytes);
             i++;
             k++;
         } else if (apart < 0) {
@@ -342,14 +326,6 @@ static void pair_near(const struct function_pair *pairs, int64_t shift) {
     }
 }
 
-static void function_match(struct matching *matching, const struct sort_row *a, uint32_t n_a,
-                           const struct sort_row *b, uint32_t n_b) {
-    struct function_pair pairs = {matching, a, b, n_a, n_b};
-    int64_t shift = best_shift(&pairs);
-    pair_shifted(&pairs, shift);
-    pair_near(&pairs, shift);
-}
-
 static uint64_t key_of_function(const struct site_key *site) {
     return hash_mix(site->file, site->function);
 }
@@ -366,8 +342,12 @@ static bool functions_match(struct matching *matching) {
     for (uint32_t i = 0, k = 0; done && i < n_a && k < n_b;) {
         uint32_t i_end = sort_rows_end(a, n_a, i), k_end = sort_rows_end(b, n_b, k);
         bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
-        if (same)
-            function_match(matching, a + i, i_end - i, b + k, k_end - k);
+        if (same) {
+            struct function_pair pairs = {matching, a + i, b + k, i_end - i, k_end - k};
+            int64_t shift = best_shift(&pairs);
+            pair_shifted(&pairs, shift);
+            pair_near(&pairs, shift);
+        }
         i = same || before ? i_end : i;
         k = same || !before ? k_end : k;
     }
@@ -467,23 +447,19 @@ static bool callers_match(struct matching *matching) {
 
 /* ---- rows ---- */
 
-static enum site_change change_of(const struct site_profile *a, const struct site_profile *b) {
-    if (a->bytes == b->bytes && a->count == b->count)
+enum site_change compare_change(uint64_t a_bytes, uint64_t b_bytes, uint64_t a_count, uint64_t b_count) {
+    if (a_bytes == b_bytes && a_count == b_count)
         return CHANGE_SAME;
-    if (a->count == 0)
-        return CHANGE_NEW;
-    if (b->count == 0)
-        return CHANGE_GONE;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? CHANGE_GROWN : CHANGE_SHRUNK;
-    return a->count < b->count ? CHANGE_GROWN : CHANGE_SHRUNK;
+    if (a_count == 0 || b_count == 0)
+        return a_count == 0 ? CHANGE_NEW : CHANGE_GONE;
+    return (a_bytes != b_bytes ? a_bytes < b_bytes : a_count < b_count) ? CHANGE_GROWN : CHANGE_SHRUNK;
 }
 
 static void row_add(struct comparison *comparison, const struct site_profile *a, const struct site_profile *b,
                     enum site_match match) {
     static const struct site_profile none = {.site = COMPARE_NONE};
     struct compare_site site = {.a = a != NULL ? *a : none, .b = b != NULL ? *b : none, .match = match};
-    site.change = change_of(&site.a, &site.b);
+    site.change = compare_change(site.a.bytes, site.b.bytes, site.a.count, site.b.count);
     comparison->a_bytes += site.a.bytes;
     comparison->b_bytes += site.b.bytes;
     comparison->n_listed += site.a.count + site.b.count != 0;

@@ -13,6 +13,7 @@
 #include "base/numbers.h"
 #include "layout/extent.h"
 #include "layout/filter.h"
+#include "layout/groups.h"
 
 /* ---- groups of any allocations ---- */
 
@@ -31,25 +32,17 @@
 enum compare_by { STRATA_GROUPINGS(COMPARE_KEY) COMPARE_KINDS };
 #undef COMPARE_KEY
 
-struct compare_group {
-    uint64_t bytes, count;
-    /* site: id of the first frame with the same place; stack: stack id; file: the first frame in a file of that
-     * base name; category: enum category; module: as in analysis/loop/modules.h; metadata: string, 0: none;
-     * stream, pool: index */
-    uint32_t key;
-    uint32_t stack; /* of the largest allocation in the group */
-};
-
 /* The grouping's name ("module"), and the name for one of its groups ("layer"). */
 extern const char *const compare_by_name[];  /* by enum compare_by */
 extern const char *const compare_by_thing[]; /* by enum compare_by */
 
-/* Groups `allocations[n_allocations]`, each once, by falling bytes, then rising key. `category[allocations.count]`
- * is read only for COMPARE_BY_CATEGORY, and for COMPARE_BY_MODULE, where it is modules->key. `*groups` is in `arena`. O(frames +
- * stacks + allocations). False: no memory. */
+/* Groups `allocations[n_allocations]` as groups_sum does. Keys: the first frame with the same place, stack id, the first
+ * frame in a file of that base name, enum category, index of stream or pool, as in analysis/loop/modules.h, string of the
+ * metadata (0: none). `category[allocations.count]` is read only for COMPARE_BY_CATEGORY, and for COMPARE_BY_MODULE, where
+ * it is modules->key. O(frames + stacks + allocations). False: no memory. */
 bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
-                    enum compare_by by, const uint8_t *category, struct arena *arena,
-                    struct compare_group **groups, uint32_t *n_groups);
+                    enum compare_by by, const uint8_t *category, struct arena *arena, struct group **groups,
+                    uint32_t *n_groups);
 
 /* The group's key of each of `allocations[n_allocations]`, in the arena. The rest as for compare_groups. NULL: no
  * memory. */
@@ -66,13 +59,18 @@ bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint
 uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key,
                       const struct modules *modules, char *text, uint32_t capacity);
 
+/* Are names of these groups our own words, and nothing that a recording holds? */
+static inline bool compare_name_is_ours(enum compare_by by) {
+    return by == COMPARE_BY_CATEGORY || by == COMPARE_BY_STREAM || by == COMPARE_BY_POOL;
+}
+
 /* Groups of two extents of one device, by key: `a` and `b` are indices of groups, COMPARE_NONE if only the other
  * has it. By falling size of the difference, then rising key. */
 enum { COMPARE_NONE = UINT32_MAX };
 struct compare_pair {
     uint32_t a, b;
 };
-bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct compare_group *b, uint32_t n_b,
+bool compare_pairs(const struct group *a, uint32_t n_a, const struct group *b, uint32_t n_b,
                    struct arena *arena, struct compare_pair **pairs, uint32_t *n_pairs);
 
 /* ---- two recordings ---- */
@@ -89,9 +87,14 @@ struct compare_side {
 /* A group of both recordings, identified by its name; groups with one key are in the same order as `key`. */
 struct compare_named {
     const char *name;
-    uint32_t key; /* as in compare_group, of A if it has the group */
+    uint32_t key; /* as for compare_groups, of A if it has the group */
     uint64_t a_bytes, b_bytes, a_count, b_count;
+    const struct compare_site *site; /* NULL: it is of compare_named */
 };
+
+/* What two moments have of a group; "same": bytes and count are equal. */
+enum site_change { CHANGE_NEW, CHANGE_GONE, CHANGE_GROWN, CHANGE_SHRUNK, CHANGE_SAME };
+enum site_change compare_change(uint64_t a_bytes, uint64_t b_bytes, uint64_t a_count, uint64_t b_count);
 
 /* What is alive at the two moments, by falling size of the difference, then rising key and name. Not by stack, for
  * which two recordings have no common name. `*rows` and the names are in `arena`. Native only. O(alive + groups log
@@ -126,13 +129,11 @@ enum site_match {
     SITE_ALONE /* only one side has it */
 };
 
-enum site_change { CHANGE_NEW, CHANGE_GONE, CHANGE_GROWN, CHANGE_SHRUNK, CHANGE_SAME };
-
 struct compare_site {
     /* `made` and `older` are 0 if a recording lacks the site; its `site` is then COMPARE_NONE */
     struct site_profile a, b;
     enum site_match match;
-    enum site_change change; /* at the compared moments; "same": bytes and count are equal */
+    enum site_change change; /* at the compared moments */
 };
 
 struct comparison {

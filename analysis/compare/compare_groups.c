@@ -71,53 +71,29 @@ static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
     return allocations->pool[allocation];
 }
 
-uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
-                       enum compare_by by, const uint8_t *category, struct arena *arena) {
-    struct keys keys = {.timeline = timeline, .by = by, .category = category};
-    uint32_t *key = keys_init(&keys, arena) ? arena_column(arena, n_allocations, sizeof *key) : NULL;
+static uint32_t *keys_find(struct keys *keys, const uint32_t *allocations, uint32_t n_allocations,
+                           struct arena *arena) {
+    uint32_t *key = keys_init(keys, arena) ? arena_column(arena, n_allocations, sizeof *key) : NULL;
     for (uint32_t i = 0; key != NULL && i < n_allocations; i++)
-        key[i] = key_of(&keys, allocations[i]);
+        key[i] = key_of(keys, allocations[i]);
     return key;
 }
 
-/* ---- sums ---- */
-
-/* By falling bytes, then rising key. */
-static uint64_t group_key(const void *record, uint32_t nth) {
-    const struct compare_group *group = record;
-    return nth == 0 ? ~group->bytes : group->key;
+uint32_t *compare_keys(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
+                       enum compare_by by, const uint8_t *category, struct arena *arena) {
+    return keys_find(&(struct keys){.timeline = timeline, .by = by, .category = category}, allocations,
+                     n_allocations, arena);
 }
 
 bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
-                    enum compare_by by, const uint8_t *category, struct arena *arena,
-                    struct compare_group **groups, uint32_t *n_groups) {
-    const struct allocations *all = &timeline->device->allocations;
+                    enum compare_by by, const uint8_t *category, struct arena *arena, struct group **groups,
+                    uint32_t *n_groups) {
     struct keys keys = {.timeline = timeline, .by = by, .category = category};
-    *groups = NULL;
+    uint32_t *key = keys_find(&keys, allocations, n_allocations, arena);
     *n_groups = 0;
-    if (!keys_init(&keys, arena))
-        return false;
-    uint32_t *group_of = arena_zeros(arena, keys.count, sizeof *group_of);
-    uint32_t most = n_allocations < keys.count ? n_allocations : keys.count;
-    uint64_t *largest;
-    bool done = ARENA_COLUMNS(arena, most, largest, *groups) && group_of != NULL;
-    for (uint32_t i = 0; done && i < n_allocations; i++) {
-        uint32_t key = key_of(&keys, allocations[i]);
-        if (group_of[key] == 0) {
-            (*groups)[*n_groups] = (struct compare_group){.key = key, .stack = all->stack[allocations[i]]};
-            largest[*n_groups] = 0;
-            group_of[key] = ++*n_groups;
-        }
-        struct compare_group *group = &(*groups)[group_of[key] - 1];
-        group->bytes += all->size[allocations[i]];
-        group->count += allocation_stands_for(all, allocations[i]);
-        if (all->size[allocations[i]] > largest[group_of[key] - 1]) {
-            largest[group_of[key] - 1] = all->size[allocations[i]];
-            group->stack = all->stack[allocations[i]];
-        }
-    }
-    done = done && sort_records(*groups, *n_groups, sizeof **groups, group_key, 2, arena);
-    ARENA_DROP(arena, largest, group_of, keys.of_stack, keys.same);
+    bool done = key != NULL &&
+                groups_sum(timeline, allocations, n_allocations, key, keys.count, arena, groups, n_groups);
+    ARENA_DROP(arena, key, keys.of_stack, keys.same);
     return done;
 }
 
@@ -173,7 +149,7 @@ bool highlight_bits(const struct timeline *timeline, struct highlight highlight,
 /* ---- two extents of one device ---- */
 
 struct sides {
-    const struct compare_group *a, *b;
+    const struct group *a, *b;
 };
 
 static uint64_t pair_delta(const struct sides *sides, struct compare_pair pair) {
@@ -196,7 +172,7 @@ static uint32_t merge(const struct sort_row *a, uint32_t n_a, const struct sort_
     return n;
 }
 
-bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct compare_group *b, uint32_t n_b,
+bool compare_pairs(const struct group *a, uint32_t n_a, const struct group *b, uint32_t n_b,
                    struct arena *arena, struct compare_pair **pairs, uint32_t *n_pairs) {
     uint64_t n = (uint64_t)n_a + n_b;
     struct sides sides = {a, b};

@@ -19,7 +19,7 @@ static bool side_add(const struct compare_side *side, enum compare_by by, bool i
                      struct compare_named **rows, uint32_t *n_rows, uint32_t *capacity) {
     struct extent extent = {EXTENT_AT, side->moment, side->moment + 1};
     uint32_t *allocations, n_allocations, n_groups;
-    struct compare_group *groups;
+    struct group *groups;
     const struct modules *modules =
         by == COMPARE_BY_MODULE ? modules_find(side->timeline, side->runs, side->category, arena) : NULL;
     const uint8_t *column = modules != NULL ? modules->key : side->category;
@@ -34,7 +34,8 @@ static bool side_add(const struct compare_side *side, enum compare_by by, bool i
                                     is_b ? 0 : groups[i].bytes,
                                     is_b ? groups[i].bytes : 0,
                                     is_b ? 0 : groups[i].count,
-                                    is_b ? groups[i].count : 0};
+                                    is_b ? groups[i].count : 0,
+                                    NULL};
         if (row.name == NULL)
             return false;
         (*rows)[(*n_rows)++] = row;

@@ -70,7 +70,7 @@ place view_sums_row(struct page_view *view, u32 slot, u32 index) {
     const struct page_sums *sums = sums_at(view, slot);
     if (sums == NULL || index >= sums->n_groups)
         return 0;
-    const struct compare_group *group = &sums->groups[index];
+    const struct group *group = &sums->groups[index];
     return FILL(view, sums_row, (double)group->bytes, (double)group->count, group->key, group->stack);
 }
 

@@ -46,7 +46,7 @@ place view_group(struct page_view *view, u32 index) {
     if (index >= view->n_groups)
         return 0;
     const struct group *group = &view->groups[index];
-    return FILL(view, group, (double)group->bytes, group->count, group->site, group->stack,
+    return FILL(view, group, (double)group->bytes, (u32)group->count, group->site, group->stack,
                 group->of_free ? GROUP_OF_FREE : group->part);
 }
 

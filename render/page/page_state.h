@@ -77,7 +77,7 @@ enum { PAGE_SLOTS = 7 };
 struct page_sums {
     struct arena arena;
     enum compare_by by;
-    struct compare_group *groups;
+    struct group *groups;
     uint32_t n_groups;
     uint64_t bytes, count;
 };

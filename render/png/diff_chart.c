@@ -113,7 +113,7 @@ static int32_t causes_put(struct pad *pad, struct rect area) {
         int32_t top = area.y;
         struct rect inner = {area.x + picture->em * 3 / 4, area.y, area.width - picture->em * 3 / 4,
                              bottom - area.y};
-        diff_cause_text(pad->diff, &causes->cause[i], text, sizeof text);
+        diff_cause_text(pad->diff, &causes->cause[i], true, text, sizeof text);
         area.y = paragraph_put(pad, inner, picture->small, picture->colors->text, 3, text);
         canvas_fill(&picture->canvas, (struct rect){area.x, top, bar, area.y - top},
                     delta_color(pad, causes->cause[i].bytes), 255);

@@ -47,6 +47,22 @@ static struct compare_side compare_side_of(const struct diff_side *side) {
                                  .runs = &side->verdicts->runs};
 }
 
+/* Makes rows of the call sites that are alive at one of the moments. */
+static bool sites_name(struct diff *diff, struct arena *arena) {
+    char text[1024];
+    diff->sites.row = arena_column(arena, diff->comparison.n_listed, sizeof *diff->sites.row);
+    for (uint32_t i = 0; diff->sites.row != NULL && i < diff->comparison.n_listed; i++) {
+        const struct compare_site *site = &diff->comparison.site[i];
+        diff_site_text(diff, site, text, sizeof text);
+        char *name = arena_alloc(arena, strlen(text) + 1);
+        if (name == NULL)
+            return false;
+        diff->sites.row[diff->sites.count++] = (struct compare_named){
+            strcpy(name, text), 0, site->a.bytes, site->b.bytes, site->a.count, site->b.count, site};
+    }
+    return diff->sites.row != NULL;
+}
+
 bool diff_compute(struct diff *diff, struct arena *arena) {
     struct compare_side a = compare_side_of(&diff->a), b = compare_side_of(&diff->b);
     struct cause_steps steps = {n_whole_steps(&diff->a), n_whole_steps(&diff->b)};
@@ -54,7 +70,7 @@ bool diff_compute(struct diff *diff, struct arena *arena) {
     if (!compare_named(&a, &b, COMPARE_BY_CATEGORY, arena, &diff->categories.row, &diff->categories.count) ||
         (diff->by != COMPARE_BY_SITE &&
          !compare_named(&a, &b, diff->by, arena, &diff->groups.row, &diff->groups.count)) ||
-        !compare_sites(&diff->comparison, &a, &b, arena) ||
+        !compare_sites(&diff->comparison, &a, &b, arena) || !sites_name(diff, arena) ||
         !causes_find(&diff->causes, &diff->comparison, steps, arena))
         return false;
     if (diff->aligned_by == DIFF_BY_PEAK && diff->filter == NULL &&
@@ -82,13 +98,8 @@ static void add_side(struct json_writer *json, const char *name, const struct di
     json_end(json);
 }
 
-static void add_sums(struct json_writer *json, uint64_t a_bytes, uint64_t b_bytes, uint64_t a_count,
-                     uint64_t b_count) {
-    json_u64(json, "a_bytes", a_bytes);
-    json_u64(json, "b_bytes", b_bytes);
-    json_i64(json, "delta_bytes", compare_delta(a_bytes, b_bytes));
-    json_u64(json, "a_count", a_count);
-    json_u64(json, "b_count", b_count);
+static enum site_change row_change(const struct compare_named *row) {
+    return compare_change(row->a_bytes, row->b_bytes, row->a_count, row->b_count);
 }
 
 /* Is the site's name in B another than in A? */
@@ -96,44 +107,30 @@ static bool is_renamed(const struct compare_site *site) {
     return site->match != SITE_SAME && site->match != SITE_ALONE;
 }
 
-static void add_site(struct json_writer *json, const struct diff *diff, const struct compare_site *site) {
+/* Adds rows. `thing`: what the rows' names mean. */
+static void add_rows(struct json_writer *json, const struct diff *diff, const char *name, const char *thing,
+                     const struct diff_rows *rows) {
     static const char *const matches[] = {
         [SITE_SAME] = "same",      [SITE_MOVED] = "moved",    [SITE_RENAMED] = "renamed",
         [SITE_BY_STACK] = "stack", [SITE_BY_SIZES] = "sizes", [SITE_ALONE] = "alone"};
     char text[1024];
-    json_object(json, NULL, JSON_COMPACT);
-    diff_site_text(diff, site, text, sizeof text);
-    json_text(json, "site", text);
-    add_sums(json, site->a.bytes, site->b.bytes, site->a.count, site->b.count);
-    json_text(json, "change", diff_change_name(site->change));
-    json_text(json, "match", matches[site->match]);
-    if (is_renamed(site)) {
-        site_text(diff->a.timeline->trace, site->a.site, text, sizeof text);
-        json_text(json, "a_site", text);
-    }
-    json_end(json);
-}
-
-static enum site_change row_change(const struct compare_named *row) {
-    if (row->a_bytes == row->b_bytes && row->a_count == row->b_count)
-        return CHANGE_SAME;
-    if (row->a_count == 0 || row->b_count == 0)
-        return row->a_count == 0 ? CHANGE_NEW : CHANGE_GONE;
-    if (row->a_bytes != row->b_bytes)
-        return row->a_bytes < row->b_bytes ? CHANGE_GROWN : CHANGE_SHRUNK;
-    return row->a_count < row->b_count ? CHANGE_GROWN : CHANGE_SHRUNK;
-}
-
-/* Adds rows. `thing`: what the rows' names mean. */
-static void add_rows(struct json_writer *json, const char *name, const char *thing,
-                     const struct diff_rows *rows) {
     json_array(json, name, JSON_LINES);
     for (uint32_t i = 0; i < rows->count && !json->out->failed; i++) {
         const struct compare_named *row = &rows->row[i];
         json_object(json, NULL, JSON_COMPACT);
         json_text(json, thing, row->name);
-        add_sums(json, row->a_bytes, row->b_bytes, row->a_count, row->b_count);
+        json_u64(json, "a_bytes", row->a_bytes);
+        json_u64(json, "b_bytes", row->b_bytes);
+        json_i64(json, "delta_bytes", compare_delta(row->a_bytes, row->b_bytes));
+        json_u64(json, "a_count", row->a_count);
+        json_u64(json, "b_count", row->b_count);
         json_text(json, "change", diff_change_name(row_change(row)));
+        if (row->site != NULL)
+            json_text(json, "match", matches[row->site->match]);
+        if (row->site != NULL && is_renamed(row->site)) {
+            site_text(diff->a.timeline->trace, row->site->a.site, text, sizeof text);
+            json_text(json, "a_site", text);
+        }
         json_end(json);
     }
     json_end(json);
@@ -151,9 +148,9 @@ static void add_causes(struct json_writer *json, const struct diff *diff) {
     for (uint32_t i = 0; i < diff->causes.count; i++) {
         const struct cause *cause = &diff->causes.cause[i];
         json_object(json, NULL, JSON_COMPACT);
-        diff_cause_text(diff, cause, text, sizeof text);
+        diff_cause_text(diff, cause, true, text, sizeof text);
         json_text(json, "title", text);
-        diff_cause_sentence(diff, cause, text, sizeof text);
+        diff_cause_text(diff, cause, false, text, sizeof text);
         json_text(json, "sentence", text);
         text[0] = '\0';
         if (cause->n_sites != 0)
@@ -201,14 +198,11 @@ static void add_diff(struct json_writer *json, const struct diff *diff) {
              compare_delta(diff->a.timeline->peak_bytes, diff->b.timeline->peak_bytes));
     add_phases(json, diff);
     add_causes(json, diff);
-    json_array(json, "sites", JSON_LINES);
-    for (uint32_t i = 0; i < comparison->n_listed && !json->out->failed; i++)
-        add_site(json, diff, &comparison->site[i]);
-    json_end(json);
-    add_rows(json, "categories", "category", &diff->categories);
+    add_rows(json, diff, "sites", "site", &diff->sites);
+    add_rows(json, diff, "categories", "category", &diff->categories);
     if (diff->by != COMPARE_BY_SITE) {
         json_text(json, "group", compare_by_name[diff->by]);
-        add_rows(json, "groups", "name", &diff->groups);
+        add_rows(json, diff, "groups", "name", &diff->groups);
     }
 }
 
@@ -242,7 +236,7 @@ static void causes_write(struct sheet *sheet, const struct diff *diff) {
     enum { CAUSES_SHOWN = 12 };
     char text[2048];
     for (uint32_t i = 0; i < diff->causes.count && i < CAUSES_SHOWN; i++) {
-        diff_cause_text(diff, &diff->causes.cause[i], text, sizeof text);
+        diff_cause_text(diff, &diff->causes.cause[i], true, text, sizeof text);
         sheet_point(sheet, "%s", sheet_quote(sheet, text, strlen(text)));
     }
     if (diff->causes.count > CAUSES_SHOWN)
@@ -291,85 +285,43 @@ static void figures_write(struct sheet *sheet, const struct diff *diff) {
     sheet_table_end(sheet);
 }
 
-static void sum_cells(struct sheet *sheet, uint64_t a, uint64_t b, uint64_t a_count, uint64_t b_count,
-                      unsigned unit) {
-    SHEET_CELLS(sheet, format_change_in(compare_delta(a, b), unit).text, format_bytes_in(a, unit).text,
-                format_bytes_in(b, unit).text, format_count(a_count).text, format_count(b_count).text);
-}
-
-/* The number of sites that differ; they are listed first. */
-static uint32_t sites_that_differ(const struct comparison *comparison) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < comparison->n_listed; i++)
-        n += comparison->site[i].change != CHANGE_SAME;
-    return n;
-}
-
-static unsigned sites_unit(const struct comparison *comparison, uint32_t top) {
+/* Writes "categories": a table of at most `top` rows that differ; 0: all. */
+static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum compare_by by, uint32_t top) {
+    const char *thing = compare_by_thing[by], *things = words_capital(sheet, words_plural(sheet, thing));
+    const char *headings[] = {"Difference", "A", "B", "in A", "in B", "Change", words_capital(sheet, thing),
+                              NULL};
+    uint32_t differ = 0, shown = 0;
     uint64_t most = 0;
-    uint32_t shown = 0;
-    for (uint32_t i = 0; i < comparison->n_listed && (top == 0 || shown < top); i++) {
-        const struct compare_site *site = &comparison->site[i];
-        if (site->change == CHANGE_SAME)
-            continue;
-        most = larger_of(most, larger_of(site->a.bytes, site->b.bytes));
-        shown++;
-    }
-    return format_unit_fine(most);
-}
-
-static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
-    static const char *const headings[] = {"Difference", "A",      "B",         "in A",
-                                           "in B",       "Change", "Call site", NULL};
-    const struct comparison *comparison = &diff->comparison;
-    uint32_t differ = sites_that_differ(comparison), shown = 0;
-    char text[1024];
-    sheet_heading(sheet, 3, "Call sites");
+    for (uint32_t i = 0; i < rows->count; i++)
+        if (row_change(&rows->row[i]) != CHANGE_SAME && (differ++ < top || top == 0))
+            most = larger_of(most, larger_of(rows->row[i].a_bytes, rows->row[i].b_bytes));
+    unsigned unit = format_unit_fine(most);
+    if (rows->count == 0)
+        return;
+    sheet_heading(sheet, 3, "%s", things);
     if (differ == 0) {
-        sheet_say(sheet, "All %s are the same.", words_counted(sheet, comparison->n_listed, "call site"));
+        sheet_say(sheet, "All %s are the same.", words_counted(sheet, rows->count, thing));
         return;
     }
-    unsigned unit = sites_unit(comparison, top);
     sheet_table(sheet, headings, "rrrrrll");
-    for (uint32_t i = 0; i < comparison->n_listed && (top == 0 || shown < top); i++) {
-        const struct compare_site *site = &comparison->site[i];
-        if (site->change == CHANGE_SAME)
+    for (uint32_t i = 0; i < rows->count && (top == 0 || shown < top); i++) {
+        const struct compare_named *row = &rows->row[i];
+        if (row_change(row) == CHANGE_SAME)
             continue;
-        sum_cells(sheet, site->a.bytes, site->b.bytes, site->a.count, site->b.count, unit);
-        diff_site_text(diff, site, text, sizeof text);
-        SHEET_CELLS(sheet, diff_change_name(site->change), sheet_name(sheet, text, strlen(text)));
+        SHEET_CELLS(sheet, format_change_in(compare_delta(row->a_bytes, row->b_bytes), unit).text,
+                    format_bytes_in(row->a_bytes, unit).text, format_bytes_in(row->b_bytes, unit).text,
+                    format_count(row->a_count).text, format_count(row->b_count).text,
+                    diff_change_name(row_change(row)),
+                    compare_name_is_ours(by) ? row->name : sheet_name(sheet, row->name, strlen(row->name)));
         shown++;
     }
     sheet_table_end(sheet);
     if (differ > shown)
         sheet_say(sheet, "Not listed: %s that differ, and %s that are the same.",
-                  words_counted(sheet, differ - shown, "call site"),
-                  format_count(comparison->n_listed - differ).text);
-    else if (comparison->n_listed > differ)
-        sheet_say(sheet, "%s %s the same.", words_counted(sheet, comparison->n_listed - differ, "call site"),
-                  comparison->n_listed - differ == 1 ? "is" : "are");
-}
-
-/* Writes "categories": a table of at most `top` rows; 0: all. */
-static void rows_write(struct sheet *sheet, const struct diff_rows *rows, enum compare_by by, uint32_t top) {
-    const char *thing = compare_by_thing[by];
-    const char *headings[] = {"Difference", "A", "B", "in A", "in B", words_capital(sheet, thing), NULL};
-    uint32_t shown = top == 0 || top > rows->count ? rows->count : top;
-    if (shown == 0)
-        return;
-    unsigned unit =
-        format_unit_fine(LARGEST(shown, i, larger_of(rows->row[i].a_bytes, rows->row[i].b_bytes)));
-    sheet_heading(sheet, 3, "%s", words_capital(sheet, words_plural(sheet, thing)));
-    sheet_table(sheet, headings, "rrrrrl");
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct compare_named *row = &rows->row[i];
-        sum_cells(sheet, row->a_bytes, row->b_bytes, row->a_count, row->b_count, unit);
-        bool ours = by != COMPARE_BY_FILE;
-        SHEET_CELLS(sheet, ours ? row->name : sheet_name(sheet, row->name, strlen(row->name)));
-    }
-    sheet_table_end(sheet);
-    if (shown < rows->count)
-        sheet_say(sheet, "Not listed: %s.", words_counted(sheet, rows->count - shown, thing));
+                  words_counted(sheet, differ - shown, thing), format_count(rows->count - differ).text);
+    else if (rows->count > differ)
+        sheet_say(sheet, "%s %s the same.", words_counted(sheet, rows->count - differ, thing),
+                  rows->count - differ == 1 ? "is" : "are");
 }
 
 /* Says which recording has nothing alive in a module. */
@@ -381,15 +333,6 @@ static void modules_missing(struct sheet *sheet, const struct diff_rows *rows) {
     }
     if (!a || !b)
         sheet_say(sheet, "Nothing of a module is alive in %s.", a ? "B" : b ? "A" : "either");
-}
-
-static void groups_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
-    if (diff->by == COMPARE_BY_SITE)
-        sites_write(sheet, diff, top);
-    else if (diff->by != COMPARE_BY_CATEGORY) /* categories have a table of their own in any case */
-        rows_write(sheet, &diff->groups, diff->by, top);
-    if (diff->by == COMPARE_BY_MODULE)
-        modules_missing(sheet, &diff->groups);
 }
 
 /* ", step 3": of the step with its peak at the side's moment. */
@@ -415,7 +358,10 @@ static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t to
     sheet_say(sheet, "Compared %s:", alignments[diff->aligned_by].words);
     side_write(sheet, "A", &diff->a, diff->aligned_by == DIFF_BY_STEP);
     side_write(sheet, "B", &diff->b, diff->aligned_by == DIFF_BY_STEP);
-    groups_write(sheet, diff, top);
+    if (diff->by != COMPARE_BY_CATEGORY) /* categories have a table of their own in any case */
+        rows_write(sheet, diff->by == COMPARE_BY_SITE ? &diff->sites : &diff->groups, diff->by, top);
+    if (diff->by == COMPARE_BY_MODULE)
+        modules_missing(sheet, &diff->groups);
     rows_write(sheet, &diff->categories, COMPARE_BY_CATEGORY, 0);
     figures_write(sheet, diff);
 }
@@ -437,30 +383,27 @@ static void row_note(struct buffer *rows, const struct diff *diff) {
     utf8_trim(row.file);
     utf8_trim(row.base);
     if (diff->causes.count != 0)
-        diff_cause_text(diff, &diff->causes.cause[0], row.cause, sizeof row.cause);
+        diff_cause_text(diff, &diff->causes.cause[0], true, row.cause, sizeof row.cause);
     buffer_add(rows, &row, sizeof row);
 }
 
-static void row_write(struct sheet *sheet, const struct several_row *row) {
-    SHEET_CELLS(sheet, format_bytes_change(compare_delta(row->a_bytes, row->b_bytes)).text,
-                format_bytes(row->b_bytes).text, format_bytes(row->b_peak_bytes).text,
-                sheet_name(sheet, row->file, strlen(row->file)),
-                row->cause[0] != '\0' ? sheet_quote(sheet, row->cause, strlen(row->cause)) : "-");
-}
-
-static void several_write(struct sheet *sheet, const struct buffer *rows) {
+/* Writes the table, then the texts. */
+static void several_write(struct sheet *sheet, const struct diff_writer *writer) {
     static const char *const headings[] = {"Difference", "Compared",      "Peak",
                                            "Recording",  "Largest cause", NULL};
-    const struct several_row *row = (const struct several_row *)(const void *)rows->bytes;
-    size_t count = rows->nbytes / sizeof *row;
-    if (count == 0)
-        return;
-    sheet_heading(sheet, 2, "%s against %s", words_counted(sheet, count, "recording"),
-                  sheet_name(sheet, row[0].base, strlen(row[0].base)));
+    const struct several_row *row = (const struct several_row *)(const void *)writer->rows.bytes;
+    const struct several_row *end = row + writer->rows.nbytes / sizeof *row;
+    sheet_heading(sheet, 2, "%s against %s", words_counted(sheet, (uint64_t)(end - row), "recording"),
+                  sheet_name(sheet, row->base, strlen(row->base)));
     sheet_table(sheet, headings, "rrrll");
-    for (size_t i = 0; i < count; i++)
-        row_write(sheet, &row[i]);
+    for (; row < end; row++)
+        SHEET_CELLS(sheet, format_bytes_change(compare_delta(row->a_bytes, row->b_bytes)).text,
+                    format_bytes(row->b_bytes).text, format_bytes(row->b_peak_bytes).text,
+                    sheet_name(sheet, row->file, strlen(row->file)),
+                    row->cause[0] != '\0' ? sheet_quote(sheet, row->cause, strlen(row->cause)) : "-");
     sheet_table_end(sheet);
+    buffer_add_text(sheet->out, "\n");
+    buffer_add(sheet->out, writer->texts.bytes, writer->texts.nbytes);
 }
 
 /* ---- documents ---- */
@@ -498,23 +441,15 @@ bool diff_write(struct diff_writer *writer, const struct diff *diff) {
     return !out->failed && !writer->rows.failed;
 }
 
-/* Writes the table, then the texts. */
-static void several_end(struct diff_writer *writer) {
-    struct buffer *out = writer->out;
-    struct sheet sheet = sheet_of(writer, out);
-    several_write(&sheet, &writer->rows);
-    buffer_add_text(out, "\n");
-    buffer_add(out, writer->texts.bytes, writer->texts.nbytes);
-}
-
 bool diff_end(struct diff_writer *writer) {
     if (writer->options->format == REPORT_JSON) {
         if (writer->options->as_several)
             json_end(writer->json);
         json_end(writer->json);
         buffer_add_text(writer->out, "\n");
-    } else if (writer->options->as_several) {
-        several_end(writer);
+    } else if (writer->options->as_several && writer->rows.nbytes != 0) {
+        struct sheet sheet = sheet_of(writer, writer->out);
+        several_write(&sheet, writer);
     }
     return !writer->out->failed;
 }

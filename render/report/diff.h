@@ -30,7 +30,7 @@ struct diff {
     struct diff_rows {
         struct compare_named *row;
         uint32_t count;
-    } categories, groups; /* `groups` are grouped by `by` */
+    } sites, categories, groups; /* `groups` are grouped by `by` */
     struct phase_peak phase[PHASE_PEAKS];
 };
 
@@ -67,11 +67,10 @@ void diff_writer_release(struct diff_writer *writer);
  * each call site that is named differently in A, alive at these moments or not. False: no memory. */
 bool diff_write_figures(struct buffer *out, const struct diff *diff);
 
-/* Writes a cause as one sentence: "+14.8 GiB: attention.py:88 forward is new". Cut at capacity - 1 bytes. */
-void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity);
-
-/* The same without its amount. */
-void diff_cause_sentence(const struct diff *diff, const struct cause *cause, char *text, size_t capacity);
+/* Writes a cause as one sentence, `with_bytes` after its amount: "+14.8 GiB: attention.py:88 forward is new". Cut at
+ * capacity - 1 bytes. */
+void diff_cause_text(const struct diff *diff, const struct cause *cause, bool with_bytes, char *text,
+                     size_t capacity);
 
 /* Writes the name of a row's site, "train.py:41 forward", as B calls it if B has it. */
 void diff_site_text(const struct diff *diff, const struct compare_site *site, char *text, size_t capacity);

@@ -208,9 +208,8 @@ static void cause_tell(struct cause_telling *telling) {
     }
 }
 
-/* Writes the cause's sentence, `with_bytes` after its amount. */
-static void cause_write(const struct diff *diff, const struct cause *cause, bool with_bytes, char *text,
-                        size_t capacity) {
+void diff_cause_text(const struct diff *diff, const struct cause *cause, bool with_bytes, char *text,
+                     size_t capacity) {
     struct cause_telling telling = {
         diff, cause, &diff->comparison.site[cause->row], {text, (uint32_t)capacity, 0}};
     if (with_bytes && cause->kind != CAUSE_MOVED) {
@@ -223,12 +222,4 @@ static void cause_write(const struct diff *diff, const struct cause *cause, bool
     else /* recordings of servers have budgets instead */
         TELL(&telling, "%S: %b, %b before", telling.row->b.bytes, telling.row->a.bytes);
     (void)words_end(&telling.words);
-}
-
-void diff_cause_sentence(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
-    cause_write(diff, cause, false, text, capacity);
-}
-
-void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
-    cause_write(diff, cause, true, text, capacity);
 }

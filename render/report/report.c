@@ -5,11 +5,8 @@
 static void categories_sum(struct report_device *report) {
     const struct allocations *allocations = &report->device->allocations;
     const struct verdicts *verdicts = &report->verdicts;
-    uint32_t moment = report->timeline.peak_moment;
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        if (allocations->birth[i] > moment || allocations->death[i] <= moment ||
-            !filter_keeps(report->selection.keep, i))
-            continue;
+    for (uint32_t n = 0; n < report->n_alive; n++) {
+        uint32_t i = report->alive[n];
         struct category_sum *sum = &report->category_at_peak[verdicts->category[i]];
         sum->bytes += allocations->size[i];
         sum->count += allocation_stands_for(allocations, i);
@@ -21,59 +18,21 @@ static void categories_sum(struct report_device *report) {
     }
 }
 
-uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
-                      uint32_t n_allocations) {
-    enum compare_by by = report->options->group;
-    const struct timeline *timeline = &report->timeline;
-    if (by > COMPARE_BY_STACK) {
-        const uint8_t *column = by == COMPARE_BY_MODULE ? report->modules->key : report->verdicts.category;
-        return compare_keys(timeline, allocations, n_allocations, by, column, report->arena);
-    }
-    uint32_t *key = arena_column(report->arena, n_allocations, sizeof *key);
-    for (uint32_t i = 0; key != NULL && i < n_allocations; i++) {
-        uint32_t stack = report->device->allocations.stack[allocations[i]];
-        key[i] = by == COMPARE_BY_STACK ? stack : timeline->site[stack];
-    }
-    return key;
-}
-
-/* Groups by another key than call site or stack. A group's site is that of the stack with most bytes. */
-static bool groups_by_key(struct report_device *report) {
-    enum compare_by by = report->options->group;
-    const struct timeline *timeline = &report->timeline;
-    const struct verdicts *verdicts = &report->verdicts;
-    const uint8_t *column = verdicts->category;
-    struct compare_group *found;
-    uint32_t n_alive,
-        *alive = timeline_alive(report_shown(report), timeline->peak_moment, report->arena, &n_alive);
-    if (by == COMPARE_BY_MODULE) {
-        report->modules = modules_find(timeline, &verdicts->runs, verdicts->category, report->arena);
-        column = report->modules == NULL ? NULL : report->modules->key;
-    }
-    if (column == NULL || alive == NULL ||
-        !compare_groups(timeline, alive, n_alive, by, column, report->arena, &found, &report->n_groups))
-        return false;
-    report->groups = arena_column(report->arena, report->n_groups, sizeof *report->groups);
-    for (uint32_t i = 0; report->groups != NULL && i < report->n_groups; i++)
-        report->groups[i] = (struct group){.bytes = found[i].bytes,
-                                           .count = (uint32_t)found[i].count,
-                                           .site = timeline->site[found[i].stack],
-                                           .stack = found[i].stack,
-                                           .key = found[i].key};
-    return report->groups != NULL;
-}
-
 /* Groups the allocations alive at the peak. False: no memory. */
 static bool report_groups_find(struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    const struct verdicts *verdicts = &report->verdicts;
     enum compare_by by = report->options->group;
-    if (by > COMPARE_BY_STACK)
-        return groups_by_key(report);
-    bool done = groups_at(report_shown(report), report->timeline.peak_moment,
-                          by == COMPARE_BY_STACK ? GROUP_BY_STACK : GROUP_BY_SITE, report->arena,
+    report->alive =
+        timeline_alive(report_shown(report), timeline->peak_moment, report->arena, &report->n_alive);
+    report->column = verdicts->category;
+    if (by == COMPARE_BY_MODULE) {
+        report->modules = modules_find(timeline, &verdicts->runs, verdicts->category, report->arena);
+        report->column = report->modules == NULL ? NULL : report->modules->key;
+    }
+    return report->column != NULL && report->alive != NULL &&
+           compare_groups(timeline, report->alive, report->n_alive, by, report->column, report->arena,
                           &report->groups, &report->n_groups);
-    for (uint32_t i = 0; done && i < report->n_groups; i++)
-        report->groups[i].key = by == COMPARE_BY_STACK ? report->groups[i].stack : report->groups[i].site;
-    return done;
 }
 
 /* ---- the replay, at the same time as the rest if the host can do that ---- */

@@ -51,7 +51,8 @@ struct report_options {
     const struct filter_query *filter; /* only allocations that pass it are listed; NULL: all */
     uint32_t top;                      /* number of groups that are shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
-    int32_t first; /* ordinal of the device that the text begins with; the screen is about it alone */
+    /* ordinal of the device that the text begins with; the screen and the brief report are about it alone */
+    int32_t first;
     const struct report_more *more; /* for JSON only; NULL: none */
     /* asks for plans where memory ran out or a device is named; NULL: no plan */
     const struct plan_request *plan;

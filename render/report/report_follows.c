@@ -7,14 +7,6 @@
 
 enum { STILL_SITES = 10 };
 
-static void follow_write(struct json_writer *json, const struct report_advice *advice) {
-    json_object(json, NULL, JSON_COMPACT);
-    json_text(json, "code", advice->code);
-    json_text(json, "text", advice->text);
-    json_u64(json, "short_bytes", advice->short_bytes);
-    json_end(json);
-}
-
 /* Fills one advice of a log's error, without the space that its sentences begin with. */
 static uint32_t log_advise(struct report_advice *advice, const char *code,
                            void (*tell)(struct words *, const struct trace *, const struct log_oom_facts *),
@@ -52,8 +44,13 @@ static bool follows_write(struct json_writer *json, const struct report_device *
                                                       : log_advice(report, last, advice);
     snprintf(name, sizeof name, "%d", (int)device->ordinal);
     json_array(json, name, JSON_COMPACT);
-    for (uint32_t i = 0; i < n; i++)
-        follow_write(json, &advice[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "code", advice[i].code);
+        json_text(json, "text", advice[i].text);
+        json_u64(json, "short_bytes", advice[i].short_bytes);
+        json_end(json);
+    }
     json_end(json);
     return true;
 }

@@ -92,13 +92,6 @@ static const char *const cause_text[GAP_CAUSES] = {
     [GAP_CONTRADICTION] = "unexplained: the file contradicts itself",
 };
 
-static bool cause_is_there(const struct report_device *report, unsigned cause) {
-    for (int i = 0; i < REPORT_GAPS; i++)
-        if (report->gap[i].cause_bytes[cause] != 0)
-            return true;
-    return false;
-}
-
 /* Writes the causes at each of the three moments, or at the last one if all are alike. */
 static void causes_table(struct sheet *sheet, const struct report_device *report) {
     static const char *const headings[] = {"", "Most reserved", "Most in use", "At the end", NULL};
@@ -111,7 +104,7 @@ static void causes_table(struct sheet *sheet, const struct report_device *report
     sheet_say(sheet, "What is not in use, by cause:");
     sheet_table(sheet, one ? heading : headings, one ? "lr" : "lrrr");
     for (unsigned cause = 0; cause < GAP_CAUSES; cause++) {
-        if (!cause_is_there(report, cause))
+        if (LARGEST(REPORT_GAPS, i, magnitude_of(report->gap[i].cause_bytes[cause])) == 0)
             continue;
         sheet_cell(sheet, "%s", cause_text[cause]);
         for (int i = one ? REPORT_GAPS - 1 : 0; i < REPORT_GAPS; i++) {

@@ -3,6 +3,7 @@
  * the memory of one row. Integers are integers: a double would lose the last digits of large numbers of bytes.
  */
 #include "render/report/report_json.h"
+#include "analysis/findings/levels.h"
 #include "base/json_writer.h"
 #include "layout/site.h"
 #include "render/report/report_sites.h"
@@ -41,43 +42,25 @@ enum {
     FRAME_NOTATION_NBYTES = 40 /* bytes of quotes, names of members and line */
 };
 
-static uint64_t frame_text_nbytes(const struct trace *trace, uint32_t id) {
-    const struct frame *frame = &trace->frames.frame[id];
-    uint32_t n_file, n_name;
-    trace_string(trace, frame->file, &n_file);
-    trace_string(trace, frame->name, &n_name);
-    return (uint64_t)n_file + n_name + FRAME_NOTATION_NBYTES;
-}
-
-static void add_frame(struct json_writer *json, const struct trace *trace, uint32_t id) {
-    const struct frame *frame = &trace->frames.frame[id];
-    json_object(json, NULL, JSON_COMPACT);
-    add_trace_string(json, "file", trace, frame->file);
-    json_u64(json, "line", frame->line);
-    add_trace_string(json, "name", trace, frame->name);
-    json_end(json);
-}
-
-/* Adds a frame that stands for the outer frames of a stack that is too long. */
-static void add_more_frames(struct json_writer *json) {
-    json_object(json, NULL, JSON_COMPACT);
-    json_text(json, "file", "");
-    json_u64(json, "line", 0);
-    json_text(json, "name", "(more frames, too long to be shown)");
-    json_end(json);
-}
-
-/* Adds every frame, innermost first, up to `most_nbytes` of text. Returns the text's bytes. */
+/* Adds every frame, innermost first, up to `most_nbytes` of text; then one that stands for the outer ones. Returns the
+ * text's bytes. */
 static uint64_t add_stack(struct json_writer *json, const struct trace *trace, uint32_t stack,
                           uint64_t most_nbytes) {
     uint64_t nbytes = 0;
     json_array(json, "stack", JSON_COMPACT);
     for (; stack != 0 && nbytes <= most_nbytes; stack = stack_parent(&trace->stacks, stack)) {
-        nbytes += frame_text_nbytes(trace, trace->stacks.frame[stack]);
-        if (nbytes <= most_nbytes)
-            add_frame(json, trace, trace->stacks.frame[stack]);
+        const struct frame *frame = &trace->frames.frame[trace->stacks.frame[stack]];
+        struct text file = trace_text(trace, frame->file), name = trace_text(trace, frame->name);
+        nbytes += (uint64_t)file.nbytes + name.nbytes + FRAME_NOTATION_NBYTES;
+        bool fits = nbytes <= most_nbytes;
+        json_object(json, NULL, JSON_COMPACT);
+        json_string(json, "file", file.at, fits ? file.nbytes : 0);
+        json_u64(json, "line", fits ? frame->line : 0);
+        if (fits)
+            json_string(json, "name", name.at, name.nbytes);
         else
-            add_more_frames(json);
+            json_text(json, "name", "(more frames, too long to be shown)");
+        json_end(json);
     }
     json_end(json);
     return nbytes;
@@ -91,11 +74,6 @@ struct listed {
     uint64_t *of_free;      /* [n_shown] bytes whose stack is known only from the free */
     uint64_t stacks_nbytes; /* bytes of text of the stacks that were written */
 };
-
-/* The most text that the next stack may have: after 256 MiB of others it is written only in part. */
-static uint64_t listed_most_nbytes(const struct listed *listed) {
-    return listed->stacks_nbytes < MAX_STACKS_TEXT_NBYTES ? MAX_STACK_TEXT_NBYTES : MIN_STACK_TEXT_NBYTES;
-}
 
 /* Finds the listed group of each key, plus 1: `group_of[key]`; keys are below `*n`. */
 static uint32_t *listed_keys(const struct report_device *report, uint32_t *n) {
@@ -111,12 +89,13 @@ static uint32_t *listed_keys(const struct report_device *report, uint32_t *n) {
 }
 
 /* Sums up the listed groups. False: no memory. */
-static bool listed_sum(struct listed *listed, const struct report_device *report, const uint32_t *alive,
-                       uint32_t n_alive) {
+static bool listed_sum(struct listed *listed, const struct report_device *report) {
     const struct allocations *allocations = &report->device->allocations;
-    uint32_t n, *group_of = listed_keys(report, &n), *key = report_keys(report, alive, n_alive);
-    for (uint32_t i = 0; group_of != NULL && key != NULL && i < n_alive; i++) {
-        uint32_t allocation = alive[i], category = report->verdicts.category[allocation];
+    uint32_t n, *group_of = listed_keys(report, &n);
+    uint32_t *key = compare_keys(&report->timeline, report->alive, report->n_alive, report->options->group,
+                                 report->column, report->arena);
+    for (uint32_t i = 0; group_of != NULL && key != NULL && i < report->n_alive; i++) {
+        uint32_t allocation = report->alive[i], category = report->verdicts.category[allocation];
         uint32_t group = key[i] < n ? group_of[key[i]] : 0;
         if (group == 0)
             continue;
@@ -130,15 +109,12 @@ static bool listed_sum(struct listed *listed, const struct report_device *report
 
 /* Finds what is listed beside the groups. False: no memory. */
 static bool listed_find(struct listed *listed, const struct report_device *report) {
-    const struct timeline *shown = report_shown(report);
-    uint32_t n_alive, *alive = timeline_alive(shown, report->timeline.peak_moment, report->arena, &n_alive);
     *listed = (struct listed){.bytes = arena_zeros(report->arena, report->n_shown, sizeof *listed->bytes),
                               .count = arena_zeros(report->arena, report->n_shown, sizeof *listed->count),
                               .of_free = arena_zeros(report->arena, report->n_shown, sizeof(uint64_t))};
-    if (alive == NULL || listed->bytes == NULL || listed->count == NULL || listed->of_free == NULL)
-        return false;
-    return listed_sum(listed, report, alive, n_alive) &&
-           report_callers_find(&listed->callers, report, alive, n_alive);
+    return listed->bytes != NULL && listed->count != NULL && listed->of_free != NULL &&
+           listed_sum(listed, report) &&
+           report_callers_find(&listed->callers, report, report->alive, report->n_alive);
 }
 
 /* Adds the categories that occur, by falling bytes. */
@@ -180,15 +156,9 @@ static void add_group(struct json_writer *json, const struct report_device *repo
     add_group_categories(json, listed, index);
     if (report->options->group == COMPARE_BY_SITE)
         report_callers_json(json, &listed->callers, report->trace, group->site);
-    listed->stacks_nbytes += add_stack(json, report->trace, group->stack, listed_most_nbytes(listed));
-    json_end(json);
-}
-
-static void add_oom(struct json_writer *json, const struct oom_event *oom) {
-    json_object(json, NULL, JSON_COMPACT);
-    json_u64(json, "event", oom->event);
-    json_u64(json, "requested_bytes", oom->size);
-    json_u64(json, "device_free_bytes", oom->device_free);
+    bool many = listed->stacks_nbytes >= MAX_STACKS_TEXT_NBYTES;
+    listed->stacks_nbytes +=
+        add_stack(json, report->trace, group->stack, many ? MIN_STACK_TEXT_NBYTES : MAX_STACK_TEXT_NBYTES);
     json_end(json);
 }
 
@@ -249,16 +219,6 @@ static void add_free_blocks_groups(struct json_writer *json, const struct report
     json_end(json);
 }
 
-/* Adds the free blocks at an event, by group. */
-static void add_oom_free_blocks(struct json_writer *json, const struct report_device *report,
-                                const struct report_oom *oom) {
-    json_object(json, "holes", JSON_COMPACT);
-    json_bool(json, "exact", oom->state.at_end);
-    add_free_blocks(json, "all", &oom->state.free_blocks.all);
-    add_free_blocks_groups(json, report, &oom->state.free_blocks);
-    json_end(json);
-}
-
 /* Adds the state at an event. False: no memory. */
 static bool add_oom_detail(struct json_writer *json, const struct report_device *report,
                            const struct oom_event *event) {
@@ -278,30 +238,44 @@ static bool add_oom_detail(struct json_writer *json, const struct report_device 
         json_u64(json, "hole_bytes", oom.state.free_blocks.all.free_bytes);
         json_u64(json, "rounding_bytes", free_blocks_rounding(&oom.state.free_blocks.all));
     }
-    if (oom.state.free_blocks_known)
-        add_oom_free_blocks(json, report, &oom);
+    if (oom.state.free_blocks_known) {
+        json_object(json, "holes", JSON_COMPACT);
+        json_bool(json, "exact", oom.state.at_end);
+        add_free_blocks(json, "all", &oom.state.free_blocks.all);
+        add_free_blocks_groups(json, report, &oom.state.free_blocks);
+        json_end(json);
+    }
     add_advice(json, report, &oom);
     json_end(json);
     return true;
 }
 
+/* A log has levels of some of them: null is what it does not tell. */
 static void add_figures(struct json_writer *json, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const struct allocations *allocations = &report->device->allocations;
+    bool log = !trace_has_allocations(report->trace);
+    struct levels levels;
+    const struct level_track *used = &levels.track[LEVEL_ALLOCATED], *held = &levels.track[LEVEL_RESERVED];
+    levels_find(&levels, report->device);
+    bool has_peak = !log || used->count != 0, has_reserved = !log || held->count != 0;
     json_i64(json, "device", report->device->ordinal);
     json_text(json, "name", report->device->ordinal < 0 ? device_words(report->device->ordinal).text : NULL);
     json_u64(json, "events", report->device->n_events);
-    json_u64(json, "allocations", allocations->count);
-    json_u64(json, "preexisting", allocations->preexisting);
-    json_u64(json, "start_bytes", timeline->start_bytes);
-    json_u64(json, "peak_bytes", timeline->peak_bytes);
-    json_i64(json, "peak_event", report_event(timeline->peak_moment));
-    json_u64(json, "end_bytes", timeline->end_bytes);
-    json_u64(json, "live_at_peak", timeline->live_at_peak);
-    json_u64(json, "reserved_start_bytes", timeline->reserved_start);
-    json_u64(json, "reserved_peak_bytes", timeline->reserved_peak);
-    json_u64(json, "reserved_end_bytes", timeline->reserved_end);
-    json_u64(json, "reserved_shift_bytes", timeline->reserved_shift);
+    json_known_u64(json, "allocations", !log, allocations->count);
+    json_known_u64(json, "preexisting", !log, allocations->preexisting);
+    json_known_u64(json, "start_bytes", !log, timeline->start_bytes);
+    json_known_u64(json, "peak_bytes", has_peak, log ? used->peak : timeline->peak_bytes);
+    json_known_i64(json, "peak_event", has_peak,
+                   log ? used->peak_event : report_event(timeline->peak_moment));
+    json_known_u64(json, "end_bytes", has_peak && !(log && used->peaks),
+                   log ? used->last : timeline->end_bytes);
+    json_known_u64(json, "live_at_peak", !log, timeline->live_at_peak);
+    json_known_u64(json, "reserved_start_bytes", !log, timeline->reserved_start);
+    json_known_u64(json, "reserved_peak_bytes", has_reserved, log ? held->peak : timeline->reserved_peak);
+    json_known_u64(json, "reserved_end_bytes", has_reserved && !(log && held->peaks),
+                   log ? held->last : timeline->reserved_end);
+    json_known_u64(json, "reserved_shift_bytes", !log, timeline->reserved_shift);
 }
 
 /* Adds the figures of the filtered allocations; all other figures count everything. */
@@ -327,18 +301,20 @@ static bool add_top(struct json_writer *json, const struct report_device *report
     return true;
 }
 
-/* Adds the out-of-memory events. False: no memory. */
-static bool add_ooms(struct json_writer *json, const struct report_device *report) {
-    bool done = true;
-    json_array(json, "oom", JSON_LINES);
-    for (uint32_t i = 0; i < report->device->n_ooms; i++)
-        add_oom(json, &report->device->ooms[i]);
+void report_replay_json(struct json_writer *json, const struct replay *replay) {
+    json_object(json, "replay", JSON_LINES);
+    json_u64(json, "allocations", replay->allocations);
+    json_u64(json, "allocations_exact", replay->allocations_exact);
+    json_u64(json, "driver_events", replay->driver_events);
+    json_u64(json, "driver_events_exact", replay->driver_events_exact);
+    json_u64(json, "releases", replay->releases);
+    json_u64(json, "releases_exact", replay->releases_exact);
+    json_u64(json, "blocks", replay->blocks);
+    json_u64(json, "blocks_exact", replay->blocks_exact);
+    json_u64(json, "reserved_max_error_bytes", replay->reserved_max_error_bytes);
+    json_text(json, "grade", replay_grade_text[replay->grade]);
+    json_text(json, "reason", replay->reason);
     json_end(json);
-    json_array(json, "oom_details", JSON_LINES);
-    for (uint32_t i = 0; i < report->device->n_ooms && done; i++)
-        done = add_oom_detail(json, report, &report->device->ooms[i]);
-    json_end(json);
-    return done;
 }
 
 static void add_fragmentation(struct json_writer *json, const struct report_device *report) {
@@ -359,27 +335,50 @@ static void add_fragmentation(struct json_writer *json, const struct report_devi
 }
 
 static bool add_device(void *context, const struct report_device *report) {
+    static const char *const unknown[] = {"fragmentation", "fragmentation_at", "replay"};
     struct json_writer *json = context;
-    if (!trace_has_allocations(report->trace)) {
-        report_log_json(json, report);
-        return !json->out->failed;
-    }
+    const struct device_trace *device = report->device;
+    bool log = !trace_has_allocations(report->trace), done = true;
     json_object(json, NULL, JSON_LINES);
     add_figures(json, report);
-    report_series_json(json, report);
-    add_filtered(json, report);
-    if (!add_top(json, report) || !add_ooms(json, report))
-        return false;
-    report_json_verdicts(json, report);
-    report_json_categories(json, report);
-    add_fragmentation(json, report);
-    report_gap_json(json, report);
-    if (report->replayed)
-        report_replay_json(json, &report->replay);
-    else
-        json_null(json, "replay");
+    if (log) {
+        json_array(json, "top_at_peak", JSON_LINES);
+        json_end(json);
+    } else {
+        report_series_json(json, report);
+        add_filtered(json, report);
+        if (!add_top(json, report))
+            return false;
+    }
+    json_array(json, "oom", JSON_LINES);
+    for (const struct oom_event *oom = device->ooms; oom < device->ooms + device->n_ooms; oom++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_u64(json, "event", oom->event);
+        json_known_u64(json, "requested_bytes", oom->size != OOM_UNKNOWN, oom->size);
+        json_known_u64(json, "device_free_bytes", oom->device_free != OOM_UNKNOWN, oom->device_free);
+        json_end(json);
+    }
     json_end(json);
-    return !json->out->failed;
+    if (log)
+        report_log_json(json, report);
+    else {
+        json_array(json, "oom_details", JSON_LINES);
+        for (uint32_t i = 0; i < device->n_ooms && done; i++)
+            done = add_oom_detail(json, report, &device->ooms[i]);
+        json_end(json);
+    }
+    report_json_verdicts(json, report);
+    if (!log) {
+        report_json_categories(json, report);
+        add_fragmentation(json, report);
+        report_gap_json(json, report);
+        if (report->replayed)
+            report_replay_json(json, &report->replay);
+    }
+    for (uint32_t i = log ? 0 : report->replayed ? 3 : 2; i < 3; i++)
+        json_null(json, unknown[i]);
+    json_end(json);
+    return done && !json->out->failed;
 }
 
 static void add_diagnostics(struct json_writer *json, const struct trace *trace, int32_t device) {
@@ -411,8 +410,6 @@ bool report_json(struct buffer *out, const struct trace *trace, const struct rep
     if (!report_each_device(trace, options, scratch, add_device, &json))
         return false;
     json_end(&json);
-    if (!report_series_sums_json(&json, trace, options->device, scratch))
-        return false;
     add_diagnostics(&json, trace, options->device);
     if (options->more != NULL && !options->more->add(&json, options->more->context))
         return false;

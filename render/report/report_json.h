@@ -20,13 +20,8 @@ void report_gap_json(struct json_writer *json, const struct report_device *repor
 /* Writes "replay" of a device: the self-check. */
 void report_replay_json(struct json_writer *json, const struct replay *replay);
 
-/* Writes a device whose recording is a log, with all members that the contract names; those that a log does not tell
- * are null. */
+/* Writes "levels", "budget" and "oom_details" of a device whose recording is a log. */
 void report_log_json(struct json_writer *json, const struct report_device *report);
 
 /* Writes "series" of a device. */
 void report_series_json(struct json_writer *json, const struct report_device *report);
-
-/* Writes "series" of the file: the sums of its devices. False: no memory. */
-bool report_series_sums_json(struct json_writer *json, const struct trace *trace, int32_t device,
-                             struct arena *arena);

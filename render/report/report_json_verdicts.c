@@ -154,27 +154,6 @@ static void add_older(struct json_writer *json, const struct older *older) {
     json_end(json);
 }
 
-/* Adds the peak of a log, which has levels: the highest one that it prints, and where. */
-static void add_peak_of_log(struct json_writer *json, const struct report_device *report) {
-    struct levels levels;
-    levels_find(&levels, report->device);
-    const struct level_track *track = &levels.track[levels.shown];
-    char text[FINDING_TEXT_NBYTES] = "No level of memory in use was read from the log.";
-    if (track->count != 0)
-        snprintf(text, sizeof text,
-                 "The highest level of %s that the log prints is %s, in line %" PRIu64
-                 ". A log does not say what it was made of.",
-                 level_title[levels.shown], format_bytes(track->peak).text,
-                 levels_line(report->device, track->peak_event));
-    json_object(json, "peak_made_of", JSON_COMPACT);
-    json_text(json, "text", text);
-    json_text(json, "phase", peak_phase_name[PEAK_OTHER]);
-    json_array(json, "parts", JSON_COMPACT);
-    json_end(json);
-    json_null(json, "avoidable");
-    json_end(json);
-}
-
 /* Adds the layers that repeat inside a forward; nothing if none do. */
 static void add_layers(struct json_writer *json, const struct report_device *report) {
     const struct layer_summary *layers = &report->layers;
@@ -191,16 +170,27 @@ static void add_layers(struct json_writer *json, const struct report_device *rep
     json_end(json);
 }
 
+/* Of a log, which has levels: the highest one that it prints, and where. */
 static void add_peak_made(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     uint64_t peak = report->timeline.peak_bytes;
-    char text[FINDING_TEXT_NBYTES];
-    struct peak_made made;
-    peak_made_of(&made, verdicts);
-    peak_made_text(&made, verdicts, text, sizeof text);
-    if (report->plan.text[0] != '\0')
-        json_text(json, "plan", report->plan.text);
-    add_layers(json, report);
+    char text[FINDING_TEXT_NBYTES] = "No level of memory in use was read from the log.";
+    struct peak_made made = {.phase = PEAK_OTHER};
+    struct levels levels;
+    levels_find(&levels, report->device);
+    const struct level_track *track = &levels.track[levels.shown];
+    if (trace_has_allocations(report->trace)) {
+        peak_made_of(&made, verdicts);
+        peak_made_text(&made, verdicts, text, sizeof text);
+        if (report->plan.text[0] != '\0')
+            json_text(json, "plan", report->plan.text);
+        add_layers(json, report);
+    } else if (track->count != 0)
+        snprintf(text, sizeof text,
+                 "The highest level of %s that the log prints is %s, in line %" PRIu64
+                 ". A log does not say what it was made of.",
+                 level_title[levels.shown], format_bytes(track->peak).text,
+                 levels_line(report->device, track->peak_event));
     json_object(json, "peak_made_of", JSON_COMPACT);
     json_text(json, "text", text);
     json_text(json, "phase", peak_phase_name[made.phase]);
@@ -228,7 +218,7 @@ static void add_peak_made(struct json_writer *json, const struct report_device *
 void report_json_verdicts(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
-    (trace_has_allocations(report->trace) ? add_peak_made : add_peak_of_log)(json, report);
+    add_peak_made(json, report);
     add_older(json, &verdicts->older);
     json_array(json, "findings", JSON_LINES);
     for (uint32_t i = 0; i < verdicts->findings.count; i++)

@@ -104,26 +104,6 @@ void report_log_text(struct sheet *sheet, const struct report_device *report) {
                   format_bytes(report->device->capacity_bytes).text);
 }
 
-static void add_figures(struct json_writer *json, const struct report_device *report,
-                        const struct levels *levels) {
-    const struct level_track *allocated = &levels->track[LEVEL_ALLOCATED],
-                             *reserved = &levels->track[LEVEL_RESERVED];
-    bool known = allocated->count != 0;
-    json_i64(json, "device", report->device->ordinal);
-    json_u64(json, "events", report->device->n_events);
-    json_null(json, "allocations");
-    json_null(json, "preexisting");
-    json_null(json, "start_bytes");
-    json_known_u64(json, "peak_bytes", known, allocated->peak);
-    json_known_u64(json, "peak_event", known, allocated->peak_event);
-    json_known_u64(json, "end_bytes", known && !allocated->peaks, allocated->last);
-    json_null(json, "live_at_peak");
-    json_null(json, "reserved_start_bytes");
-    json_known_u64(json, "reserved_peak_bytes", reserved->count != 0, reserved->peak);
-    json_known_u64(json, "reserved_end_bytes", reserved->count != 0 && !reserved->peaks, reserved->last);
-    json_null(json, "reserved_shift_bytes");
-}
-
 static void add_track(struct json_writer *json, const struct report_device *report,
                       const struct level_track *track, unsigned level) {
     if (track->count == 0) {
@@ -154,20 +134,6 @@ static void add_levels(struct json_writer *json, const struct report_device *rep
     json_end(json);
 }
 
-static void note_u64(struct json_writer *json, const struct report_device *report, uint32_t event,
-                     const char *name, enum note_what what) {
-    uint64_t number = 0;
-    bool known = levels_note(report->device, event, what, &number);
-    json_known_u64(json, name, known, number);
-}
-
-/* Adds the line of the user's own code that made the request, if a traceback above the error has one. */
-static void add_oom_site(struct json_writer *json, const struct report_device *report, uint32_t stack) {
-    uint32_t site = report->timeline.site[stack];
-    report_site_json(json, "site", report->trace, site,
-                     stack != 0 && log_oom_site_is_own(report->trace, site));
-}
-
 static void add_oom_cause(struct json_writer *json, const struct report_device *report, uint32_t event) {
     struct log_oom_facts facts;
     log_oom_facts_of(&facts, report->device, event);
@@ -180,34 +146,34 @@ static void add_oom_cause(struct json_writer *json, const struct report_device *
     json_string(json, "setting", setting.at, setting.nbytes);
 }
 
-static void add_oom(struct json_writer *json, const struct report_device *report, const struct oom_event *oom,
-                    bool details) {
-    uint32_t event = oom->event;
+static void add_oom(struct json_writer *json, const struct report_device *report,
+                    const struct oom_event *oom) {
+    static const struct {
+        const char *name;
+        enum note_what what;
+    } notes[] = {{"requested_bytes", NOTE_ASKED},
+                 {"device_free_bytes", NOTE_DEVICE_FREE},
+                 {"line", NOTE_LINE},
+                 {"device_total_bytes", NOTE_DEVICE_TOTAL},
+                 {"live_bytes", NOTE_ALLOCATED},
+                 {"reserved_bytes", NOTE_RESERVED},
+                 {"unallocated_bytes", NOTE_UNALLOCATED},
+                 {"process_bytes", NOTE_PROCESS_USED},
+                 {"other_processes_bytes", NOTE_OTHERS_USED},
+                 {"allowed_bytes", NOTE_ALLOWED},
+                 {"other_bytes", NOTE_OTHER_USED}};
+    uint32_t site = report->timeline.site[oom->stack];
     json_object(json, NULL, JSON_COMPACT);
-    json_u64(json, "event", event);
-    note_u64(json, report, event, "requested_bytes", NOTE_ASKED);
-    note_u64(json, report, event, "device_free_bytes", NOTE_DEVICE_FREE);
-    if (details) {
-        note_u64(json, report, event, "line", NOTE_LINE);
-        note_u64(json, report, event, "device_total_bytes", NOTE_DEVICE_TOTAL);
-        note_u64(json, report, event, "live_bytes", NOTE_ALLOCATED);
-        note_u64(json, report, event, "reserved_bytes", NOTE_RESERVED);
-        note_u64(json, report, event, "unallocated_bytes", NOTE_UNALLOCATED);
-        note_u64(json, report, event, "process_bytes", NOTE_PROCESS_USED);
-        note_u64(json, report, event, "other_processes_bytes", NOTE_OTHERS_USED);
-        note_u64(json, report, event, "allowed_bytes", NOTE_ALLOWED);
-        note_u64(json, report, event, "other_bytes", NOTE_OTHER_USED);
-        add_oom_cause(json, report, event);
-        add_oom_site(json, report, oom->stack);
+    json_u64(json, "event", oom->event);
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        uint64_t number = 0;
+        bool known = levels_note(report->device, oom->event, notes[i].what, &number);
+        json_known_u64(json, notes[i].name, known, number);
     }
-    json_end(json);
-}
-
-static void add_ooms(struct json_writer *json, const struct report_device *report, const char *name,
-                     bool details) {
-    json_array(json, name, JSON_LINES);
-    for (uint32_t i = 0; i < report->device->n_ooms; i++)
-        add_oom(json, report, &report->device->ooms[i], details);
+    add_oom_cause(json, report, oom->event);
+    /* the line of the user's own code that made the request, if a traceback above the error has one */
+    report_site_json(json, "site", report->trace, site,
+                     oom->stack != 0 && log_oom_site_is_own(report->trace, site));
     json_end(json);
 }
 
@@ -231,19 +197,12 @@ static void add_budget(struct json_writer *json, const struct report_device *rep
 }
 
 void report_log_json(struct json_writer *json, const struct report_device *report) {
-    static const char *const unknown[] = {"fragmentation", "fragmentation_at", "replay"};
     struct levels levels;
     levels_find(&levels, report->device);
-    json_object(json, NULL, JSON_LINES);
-    add_figures(json, report, &levels);
-    json_array(json, "top_at_peak", JSON_LINES);
-    json_end(json);
     add_levels(json, report, &levels);
     add_budget(json, report);
-    add_ooms(json, report, "oom", false);
-    add_ooms(json, report, "oom_details", true);
-    report_json_verdicts(json, report);
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
-        json_null(json, unknown[i]);
+    json_array(json, "oom_details", JSON_LINES);
+    for (uint32_t i = 0; i < report->device->n_ooms; i++)
+        add_oom(json, report, &report->device->ooms[i]);
     json_end(json);
 }

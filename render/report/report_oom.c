@@ -11,17 +11,12 @@ enum {
 
 /* ---- the state ---- */
 
-static bool oom_in_full(const struct device_trace *device, const struct oom_event *event) {
-    uint32_t i = (uint32_t)(event - device->ooms);
-    return i < REPORT_OOMS_IN_FULL || i == device->n_ooms - 1;
-}
-
 bool report_oom_of(struct report_oom *oom, const struct report_device *report,
                    const struct oom_event *event) {
-    *oom =
-        (struct report_oom){.event = event,
-                            .in_full = oom_in_full(report->device, event),
-                            .pending_bytes = report->oom_ground->pending_bytes[event - report->device->ooms]};
+    uint32_t i = (uint32_t)(event - report->device->ooms);
+    *oom = (struct report_oom){.event = event,
+                               .in_full = i < REPORT_OOMS_IN_FULL || i == report->device->n_ooms - 1,
+                               .pending_bytes = report->oom_ground->pending_bytes[i]};
     oom_state_of(&oom->state, &report->timeline, event);
     return !oom->in_full || oom_free_blocks_of(&oom->state, report->device, report->arena);
 }
@@ -138,11 +133,6 @@ static bool advice_mark(void *context, char mark) {
     }
 }
 
-/* Is it the first event, for which a plan is made, or the last, which the page shows? */
-static bool is_end(const struct device_trace *device, const struct oom_event *event) {
-    return event == device->ooms || event == device->ooms + device->n_ooms - 1;
-}
-
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
                            struct report_advice advice[REPORT_ADVICE_MAX]) {
     struct oom_advice found[OOM_ADVICE_MOST];
@@ -154,7 +144,9 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
         advice[i].code = oom_advice_code[found[i].kind];
         advice[i].short_bytes = found[i].kind == OOM_ADVICE_FITS_FROM ? found[i].bytes[2] : 0;
     }
-    if (report->plan.text[0] == '\0' || !is_end(report->device, oom->event))
+    /* the plan is made for the first event, and the page shows the last */
+    if (report->plan.text[0] == '\0' || (oom->event != report->device->ooms &&
+                                         oom->event != report->device->ooms + report->device->n_ooms - 1))
         return count;
     advice[count].code = "plan";
     advice[count].short_bytes = 0;
@@ -236,14 +228,6 @@ static void free_blocks_write(struct sheet *sheet, const struct report_device *r
                          "been larger than its request.");
 }
 
-static void holders_table(struct sheet *sheet, const struct report_device *report,
-                          const struct report_oom *oom) {
-    if (report_shown(report)->live[oom->state.moment] == 0)
-        return;
-    sheet_say(sheet, "What held the memory:");
-    report_sites_table(sheet, report, oom->state.moment, OOM_GROUPS_SHOWN, oom->state.live_bytes);
-}
-
 static void oom_write(struct sheet *sheet, const struct report_device *report,
                       const struct oom_event *event) {
     struct report_oom oom;
@@ -259,7 +243,10 @@ static void oom_write(struct sheet *sheet, const struct report_device *report,
         sheet_say(sheet, "Requested by %s.",
                   words_site(sheet, report->trace, report->timeline.site[event->stack]));
     free_blocks_write(sheet, report, &oom);
-    holders_table(sheet, report, &oom);
+    if (report_shown(report)->live[oom.state.moment] != 0) {
+        sheet_say(sheet, "What held the memory:");
+        report_sites_table(sheet, report, oom.state.moment, OOM_GROUPS_SHOWN, oom.state.live_bytes);
+    }
     if (n != 0)
         sheet_say(sheet, "What follows:");
     for (uint32_t i = 0; i < n; i++)

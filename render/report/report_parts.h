@@ -26,7 +26,9 @@ struct report_device {
     const struct report_options *options;
     struct timeline timeline;
     struct selection selection; /* the allocations that pass the filter, if the options have one */
-    struct group *groups;       /* all groups of the filtered allocations at the peak */
+    uint32_t *alive, n_alive;   /* the filtered allocations at the peak */
+    const uint8_t *column;      /* their category, or key of their module if groups are modules */
+    struct group *groups;       /* all groups of them */
     uint32_t n_groups, n_shown;
     struct category_sum category_at_peak[CATEGORY_COUNT];
     uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER by reason */
@@ -75,10 +77,6 @@ static inline int64_t report_event(uint32_t moment) {
 static inline const struct timeline *report_shown(const struct report_device *report) {
     return report->options->filter != NULL ? &report->selection.timeline : &report->timeline;
 }
-
-/* The keys by which the report groups `allocations[n_allocations]`, those of `groups`. NULL: no memory. */
-uint32_t *report_keys(const struct report_device *report, const uint32_t *allocations,
-                      uint32_t n_allocations);
 
 /* An out-of-memory event and the allocator's state at it. Its free blocks are in the report's arena. */
 struct report_oom {

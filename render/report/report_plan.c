@@ -63,16 +63,12 @@ static void ids_json(struct json_writer *json, const char *name, const struct pl
     json_end(json);
 }
 
-static void set_ids_json(struct json_writer *json, const struct plan *plan, const struct plan_set *set) {
-    ids_json(json, "changes", plan, set->change, set->n_changes, set->n_blocks);
-}
-
 static void plans_json(struct json_writer *json, struct sheet *sheet, const struct plan *plan) {
     json_array(json, "plans", JSON_LINES);
     for (uint32_t i = 0; i < plan->n_plans; i++) {
         const struct plan_set *set = &plan->plans[i];
         json_object(json, NULL, JSON_LINES);
-        set_ids_json(json, plan, set);
+        ids_json(json, "changes", plan, set->change, set->n_changes, set->n_blocks);
         json_text(json, "title", PLAN_SAID(sheet, plan_words_set_title, plan, set));
         json_array(json, "code", JSON_COMPACT);
         for (uint32_t k = 0; k < set->n_changes; k++)
@@ -95,7 +91,7 @@ static void plans_json(struct json_writer *json, struct sheet *sheet, const stru
         return;
     }
     json_object(json, "nearest", JSON_LINES);
-    set_ids_json(json, plan, &plan->nearest);
+    ids_json(json, "changes", plan, plan->nearest.change, plan->nearest.n_changes, plan->nearest.n_blocks);
     json_u64(json, "lacking_bytes", plan->lacking_bytes);
     figures_json(json, plan, &plan->nearest.figures);
     json_end(json);
@@ -319,12 +315,8 @@ static void retries_write(struct sheet *sheet, const struct plan *plan, const st
 
 /* Writes what the set leaves, and what the step will need at least, where a request failed and no step before shows it. */
 static void to_come_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
-    const struct allocations *allocations = &plan->recorded->device->allocations;
-    uint32_t failed = plan->recorded->device->ooms[0].event + 1;
-    uint64_t bytes[CATEGORY_COUNT] = {0};
-    for (uint32_t i = 0; i < allocations->count; i++)
-        if (allocations->birth[i] <= failed && allocations->death[i] > failed)
-            bytes[plan->verdicts->category[i]] += allocations->size[i];
+    uint64_t bytes[CATEGORY_COUNT];
+    verdicts_categories_at(plan->verdicts, plan->recorded->device->ooms[0].event + 1, NULL, bytes);
     uint64_t trained = bytes[CATEGORY_PARAMETER], gradients = bytes[CATEGORY_GRADIENT];
     const char *state = bytes[CATEGORY_OPTIMIZER_STATE] != 0
                             ? ""
@@ -363,15 +355,6 @@ static void end_write(struct sheet *sheet, const struct plan *plan, const struct
                         "blocks again takes.");
 }
 
-static void code_write(struct sheet *sheet, const struct plan *plan, const struct plan_change *change,
-                       uint32_t n_blocks) {
-    char code[PLAN_TEXT];
-    struct words words = {code, sizeof code, 0};
-    plan_words_code(&words, plan, change, n_blocks);
-    (void)words_end(&words);
-    sheet_code(sheet, code);
-}
-
 static void plan_write(struct sheet *sheet, const struct plan *plan, const struct plan_set *set) {
     sheet_say(sheet, "[%s] %s", plan_certainty_name[set->certainty],
               PLAN_SAID(sheet, plan_words_set, plan, set));
@@ -379,7 +362,8 @@ static void plan_write(struct sheet *sheet, const struct plan *plan, const struc
         sheet_under(sheet, i + 1, "%s",
                     PLAN_SAID(sheet, plan_words_change, plan, &plan->change[set->change[i]], set->n_blocks));
     for (uint32_t i = 0; i < set->n_changes; i++)
-        code_write(sheet, plan, &plan->change[set->change[i]], set->n_blocks);
+        sheet_code(sheet,
+                   SHEET_SAID(sheet, plan_words_code, plan, &plan->change[set->change[i]], set->n_blocks));
     figures_write(sheet, plan, set);
     retries_write(sheet, plan, set);
     for (uint32_t i = 0; i < set->n_changes; i++)
@@ -397,7 +381,7 @@ static void setting_write(struct sheet *sheet, const struct plan *plan) {
         return;
     sheet_say(sheet, "[%s] %s", plan_certainty_name[best->certainty],
               PLAN_SAID(sheet, plan_words_setting, plan));
-    code_write(sheet, plan, best, 0);
+    sheet_code(sheet, SHEET_SAID(sheet, plan_words_code, plan, best, 0));
 }
 
 static void answers_write(struct sheet *sheet, const struct plan *plan) {
@@ -462,12 +446,6 @@ static void recorded_write(struct sheet *sheet, const struct plan *plan) {
     budget_write(sheet, plan);
 }
 
-static void loss_write(struct sheet *sheet, const struct plan *plan) {
-    const char *text = PLAN_SAID(sheet, plan_words_loss, plan);
-    if (*text != '\0')
-        sheet_point(sheet, "%s", text);
-}
-
 static void limits_write(struct sheet *sheet, const struct plan *plan) {
     sheet_point(sheet,
                 "Not planned: a smaller batch (one recording does not show what grows with it), parameters "
@@ -484,7 +462,7 @@ static void limits_write(struct sheet *sheet, const struct plan *plan) {
 
 static void device_write(struct sheet *sheet, const struct plan *plan) {
     words_device_heading(sheet, plan->recorded->trace->kind, plan->recorded->device->ordinal);
-    sheet_say(sheet, "%s", report_replay_text(sheet, plan->replay));
+    sheet_say(sheet, "%s", SHEET_SAID(sheet, replay_tell, plan->replay));
     if (plan->replay->grade == REPLAY_REFUSED) {
         sheet_say(sheet, "Nothing is planned.");
         return;
@@ -492,7 +470,9 @@ static void device_write(struct sheet *sheet, const struct plan *plan) {
     recorded_write(sheet, plan);
     answers_write(sheet, plan);
     table_write(sheet, plan);
-    loss_write(sheet, plan);
+    const char *loss = PLAN_SAID(sheet, plan_words_loss, plan);
+    if (*loss != '\0')
+        sheet_point(sheet, "%s", loss);
     limits_write(sheet, plan);
 }
 
@@ -512,17 +492,9 @@ bool plan_report_write(struct buffer *out, const struct plan_report *report, str
     return !out->failed;
 }
 
-/* The candidate that serves all recordings (if none does, any candidate) and has the least reserved. */
-static const struct plan_need *least_candidate(const struct plan_together *together) {
-    const struct plan_need *best = &together->need[0];
-    for (const struct plan_need *one = best; one < together->need + together->n_needs; one++)
-        if (one->served > best->served || (one->served == best->served && one->peak_bytes < best->peak_bytes))
-            best = one;
-    return best;
-}
-
 static void together_answer(struct sheet *sheet, const struct plan_together *together) {
-    const struct plan_need *least = least_candidate(together), *recorded = &together->need[0];
+    const struct plan_need *least = plan_need_best(together->need, together->n_needs),
+                           *recorded = &together->need[0];
     const char *needs = fine(sheet, least->peak_bytes), *now = fine(sheet, recorded->peak_bytes);
     const char *in = together->budget_bytes != 0 ? fine(sheet, together->budget_bytes) : "";
     if (together->budget_bytes == 0)

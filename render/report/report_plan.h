@@ -26,13 +26,10 @@ struct plan_together {
 };
 
 /* The text that the plan_words_... function `say` writes, as sheet_quote gives it. */
-#define PLAN_SAID(sheet, say, ...)                                  \
-    __extension__({                                                 \
-        char plan_text[PLAN_TEXT];                                  \
-        struct words plan_words = {plan_text, sizeof plan_text, 0}; \
-        say(&plan_words, __VA_ARGS__);                              \
-        (void)words_end(&plan_words);                               \
-        sheet_quote((sheet), plan_text, strlen(plan_text));         \
+#define PLAN_SAID(sheet, say, ...)                                     \
+    __extension__({                                                    \
+        const char *plan_text = SHEET_SAID((sheet), say, __VA_ARGS__); \
+        sheet_quote((sheet), plan_text, strlen(plan_text));            \
     })
 
 /* Appends the comparison. False: no memory. */

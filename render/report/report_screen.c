@@ -57,13 +57,6 @@ static void holders_write(struct sheet *sheet, const struct report_device *repor
     sheet_table_end(sheet);
 }
 
-static void filter_write(struct sheet *sheet, const struct report_device *report) {
-    if (report->options->filter != NULL)
-        sheet_say(sheet, "Of the peak's %s, the filter leaves %s.",
-                  format_bytes(report->timeline.peak_bytes).text,
-                  format_bytes(report_shown(report)->live[report->timeline.peak_moment]).text);
-}
-
 static void findings_write(struct sheet *sheet, const struct report_device *report,
                            const struct screen_detail *detail) {
     const struct findings *findings = &report->verdicts.findings;
@@ -74,13 +67,6 @@ static void findings_write(struct sheet *sheet, const struct report_device *repo
         report_finding(sheet, report, &findings->finding[shown], shown < first + detail->in_full);
     if (shown < findings->count)
         sheet_point(sheet, "%s", words_counted(sheet, findings->count - shown, "more finding"));
-}
-
-static void plan_write(struct sheet *sheet, const struct report_device *report) {
-    if (report->plan.text[0] == '\0' || report->plan.of_setting)
-        return;
-    sheet_heading(sheet, 3, "What to do");
-    report_plan_said(sheet, report);
 }
 
 /* Names what the screen leaves out: the other devices, and the sections of the full report. */
@@ -112,23 +98,20 @@ static void screen_write(struct sheet *sheet, const struct report_device *report
     if (report->plan.of_setting)
         report_plan_said(sheet, report);
     report_peak_made(sheet, report);
-    filter_write(sheet, report);
+    if (options->filter != NULL)
+        sheet_say(sheet, "Of the peak's %s, the filter leaves %s.",
+                  format_bytes(report->timeline.peak_bytes).text,
+                  format_bytes(report_shown(report)->live[report->timeline.peak_moment]).text);
     if (trace_has_allocations(report->trace))
         holders_write(sheet, report, detail->sites);
     else
         report_log_levels(sheet, report);
     findings_write(sheet, report, detail);
-    plan_write(sheet, report);
+    if (report->plan.text[0] != '\0' && !report->plan.of_setting) {
+        sheet_heading(sheet, 3, "What to do");
+        report_plan_said(sheet, report);
+    }
     rest_write(sheet, report);
-}
-
-/* Writes the screen into `text` as the plainest reader gets it, to see how long it is. */
-static void screen_try(struct buffer *text, const struct report_device *report,
-                       const struct screen_detail *detail) {
-    struct sheet sheet =
-        words_sheet(text, report->arena, REPORT_TEXT, (struct text_look){.columns = SCREEN_COLUMNS});
-    text->nbytes = 0;
-    screen_write(&sheet, report, detail);
 }
 
 bool report_screen_device(struct buffer *out, const struct report_device *report) {
@@ -136,10 +119,13 @@ bool report_screen_device(struct buffer *out, const struct report_device *report
                                                    {1, 1, 3}, {1, 0, 3}, {0, 3, 3}, {0, 2, 3},
                                                    {0, 1, 3}, {0, 1, 1}, {0, 0, 1}};
     enum { DETAILS = sizeof details / sizeof *details };
-    struct buffer text = {.host = arena_share(report->arena)};
+    struct buffer text = {.host = arena_share(report->arena)}; /* as the plainest reader gets it */
     uint32_t chosen = 0;
     for (; chosen + 1 < DETAILS; chosen++) {
-        screen_try(&text, report, &details[chosen]);
+        struct sheet plain =
+            words_sheet(&text, report->arena, REPORT_TEXT, (struct text_look){.columns = SCREEN_COLUMNS});
+        text.nbytes = 0;
+        screen_write(&plain, report, &details[chosen]);
         if (text.failed || lines_of(&text) <= SCREEN_LINES)
             break;
     }

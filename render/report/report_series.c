@@ -110,18 +110,6 @@ void report_series_text(struct sheet *sheet, const struct report_device *report)
         change_say(sheet, report, bytes, &dump[i]);
 }
 
-static void dump_json(struct json_writer *json, const struct trace *trace, const struct dump *dump,
-                      bool first) {
-    struct text name = trace_text(trace, dump->name);
-    json_object(json, NULL, JSON_COMPACT);
-    json_string(json, "file", name.at, name.nbytes);
-    json_u64(json, "live_bytes", dump->total);
-    json_known_u64(json, "stayed_bytes", !first, dump->stayed);
-    json_known_u64(json, "new_bytes", !first, dump->came);
-    json_known_u64(json, "gone_bytes", !first, dump->gone);
-    json_bool(json, "events_missing_behind", dump->gap);
-}
-
 void report_series_json(struct json_writer *json, const struct report_device *report) {
     uint32_t n = trace_has_dumps(report->trace) ? dumps_count(report->device) : 0;
     struct dump *dump = arena_alloc(report->arena, ((size_t)n + 1) * sizeof *dump);
@@ -132,67 +120,16 @@ void report_series_json(struct json_writer *json, const struct report_device *re
     dumps_find(report->device, dump);
     json_array(json, "series", JSON_LINES);
     for (uint32_t i = 0; i < n; i++) {
-        dump_json(json, report->trace, &dump[i], i == 0);
+        struct text name = trace_text(report->trace, dump[i].name);
+        json_object(json, NULL, JSON_COMPACT);
+        json_string(json, "file", name.at, name.nbytes);
+        json_u64(json, "live_bytes", dump[i].total);
+        json_known_u64(json, "stayed_bytes", i > 0, dump[i].stayed);
+        json_known_u64(json, "new_bytes", i > 0, dump[i].came);
+        json_known_u64(json, "gone_bytes", i > 0, dump[i].gone);
+        json_bool(json, "events_missing_behind", dump[i].gap);
         json_i64(json, "event", report_event(dump[i].moment));
         json_end(json);
     }
     json_end(json);
-}
-
-/* Adds the dumps of a device to the sums, which are numbered by file. */
-static bool sums_add(const struct device_trace *device, struct dump *sum, uint32_t n_sums,
-                     struct arena *arena) {
-    struct dump *dump = arena_alloc(arena, ((size_t)dumps_count(device) + 1) * sizeof *dump);
-    if (dump == NULL)
-        return false;
-    dumps_find(device, dump);
-    for (uint32_t i = 0, k = 0; i < device->n_notes; i++) {
-        const struct note *note = &device->notes[i];
-        if (note->what != NOTE_DUMP && note->what != NOTE_DUMP_GAP)
-            continue;
-        const struct dump *one = &dump[k++];
-        if (note->number >= n_sums)
-            continue;
-        struct dump *to = &sum[note->number];
-        *to = (struct dump){note->text,
-                            0,
-                            to->gap || one->gap,
-                            to->total + one->total,
-                            to->stayed + one->stayed,
-                            to->came + one->came,
-                            to->gone + one->gone};
-    }
-    return true;
-}
-
-static uint32_t parts_count(const struct trace *trace) {
-    uint32_t n = 0;
-    for (uint32_t d = 0; d < trace->n_devices; d++)
-        for (uint32_t i = 0; i < trace->devices[d].n_notes; i++) {
-            const struct note *note = &trace->devices[d].notes[i];
-            if (note->number >= n && note->number < UINT16_MAX && note->what != NOTE_HOST_USED)
-                n = (uint32_t)note->number + 1;
-        }
-    return n;
-}
-
-bool report_series_sums_json(struct json_writer *json, const struct trace *trace, int32_t device,
-                             struct arena *arena) {
-    uint32_t n = trace_has_dumps(trace) ? parts_count(trace) : 0;
-    struct dump *sum = arena_alloc(arena, ((size_t)n + 1) * sizeof *sum);
-    if (sum == NULL)
-        return false;
-    if (n == 0)
-        return true;
-    for (uint32_t d = 0; d < trace->n_devices; d++)
-        if ((device == REPORT_ALL_DEVICES || trace->devices[d].ordinal == device) &&
-            !sums_add(&trace->devices[d], sum, n, arena))
-            return false;
-    json_array(json, "series", JSON_LINES);
-    for (uint32_t i = 0; i < n; i++) {
-        dump_json(json, trace, &sum[i], i == 0);
-        json_end(json);
-    }
-    json_end(json);
-    return true;
 }

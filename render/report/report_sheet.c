@@ -145,11 +145,6 @@ const char *sheet_format(struct sheet *sheet, const char *format, ...) {
     return text;
 }
 
-/* Does `code` need a backslash in front so that Markdown leaves it alone? */
-static bool is_markup(uint32_t code) {
-    return code < 0x80 && code != 0 && strchr("\\`*_{}[]<>()#+!|~&$", (int)code) != NULL;
-}
-
 static uint32_t next_tame(const char *text, size_t nbytes, size_t *at) {
     uint32_t code = utf8_next(text, nbytes, at);
     return utf8_steers(code) ? UTF8_REPLACEMENT : code;
@@ -174,7 +169,7 @@ const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
         return "";
     for (size_t at = 0; at < nbytes;) {
         uint32_t code = next_tame(bytes, nbytes, &at);
-        if (sheet->markdown && is_markup(code))
+        if (sheet->markdown && code < 0x80 && code != 0 && strchr("\\`*_{}[]<>()#+!|~&$", (int)code) != NULL)
             text[used++] = '\\';
         used += utf8_put(code, text + used);
         if (sheet->markdown && begins_link(bytes, at))
@@ -270,17 +265,12 @@ static void add_element(struct sheet *sheet, const char *name, const char *text)
     buffer_printf(sheet->out, "</%.*s>", (int)strcspn(name, " "), name);
 }
 
-static void add_heading_element(struct sheet *sheet, int level, const char *text) {
-    static const char *const names[] = {"h1", "h2", "h3"};
-    add_element(sheet, names[level < 3 ? level - 1 : 2], text);
-    buffer_add_text(sheet->out, "\n");
-}
-
 void sheet_heading(struct sheet *sheet, int level, const char *format, ...) {
     SHEET_FORMAT(sheet, format);
     part_begin(sheet, SHEET_HEADING);
     if (sheet->elements) {
-        add_heading_element(sheet, level, text);
+        add_element(sheet, level == 1 ? "h1" : level == 2 ? "h2" : "h3", text);
+        buffer_add_text(sheet->out, "\n");
         return;
     }
     if (sheet->markdown) {
@@ -341,14 +331,11 @@ static void add_sentence(struct sheet *sheet, const char *before, const char *ta
     } while (text[at] != '\0');
 }
 
-static bool leads_on(const char *text) {
-    size_t length = strlen(text);
-    return length != 0 && text[length - 1] == ':';
-}
-
 void sheet_say(struct sheet *sheet, const char *format, ...) {
     SHEET_FORMAT(sheet, format);
-    if (!sheet->markdown && !sheet->elements && sheet->last == SHEET_PARAGRAPH && leads_on(text))
+    size_t nbytes = strlen(text);
+    if (!sheet->markdown && !sheet->elements && sheet->last == SHEET_PARAGRAPH && nbytes != 0 &&
+        text[nbytes - 1] == ':')
         buffer_add_text(sheet->out, "\n"); /* the heading belongs to what follows it */
     part_begin(sheet, SHEET_PARAGRAPH);
     add_sentence(sheet, "", NULL, text);
@@ -514,19 +501,14 @@ static void add_text_table(struct sheet *sheet) {
     }
 }
 
-/* A figure and its unit stay in one line, however narrow the column is. */
-static void add_markdown_figure(struct sheet *sheet, const char *text) {
-    for (; *text != '\0'; text++)
-        buffer_printf(sheet->out, *text == ' ' ? "\xc2\xa0" : "%c", *text);
-}
-
 static void add_markdown_row(struct sheet *sheet, const char *const *cells) {
     for (uint32_t i = 0; i < sheet->n_columns; i++) {
         buffer_add_text(sheet->out, "| ");
-        if (sheet->align[i] == 'r')
-            add_markdown_figure(sheet, cells[i]);
-        else
+        /* a figure and its unit stay in one line, however narrow the column is */
+        if (sheet->align[i] != 'r')
             buffer_add_text(sheet->out, cells[i]);
+        for (const char *at = cells[i]; sheet->align[i] == 'r' && *at != '\0'; at++)
+            buffer_printf(sheet->out, *at == ' ' ? "\xc2\xa0" : "%c", *at);
         buffer_add_text(sheet->out, " ");
     }
     buffer_add_text(sheet->out, "|\n");
@@ -539,12 +521,6 @@ static void add_markdown_table(struct sheet *sheet) {
     buffer_add_text(sheet->out, "|\n");
     for (uint32_t i = 0; i + sheet->n_columns <= sheet->n_cells; i += sheet->n_columns)
         add_markdown_row(sheet, sheet->cells + i);
-}
-
-/* In Markdown a table cannot go without its head, so names and their values become a list. */
-static void add_markdown_pairs(struct sheet *sheet) {
-    for (uint32_t i = 0; i + 2 <= sheet->n_cells; i += 2)
-        buffer_printf(sheet->out, "- **%s:** %s\n", sheet->cells[i], sheet->cells[i + 1]);
 }
 
 static void add_row_elements(struct sheet *sheet, const char *const *cells, bool head) {
@@ -572,18 +548,17 @@ void sheet_strong(struct sheet *sheet) {
     sheet->strong = sheet->n_cells + 1;
 }
 
-static bool table_is_pairs(const struct sheet *sheet) {
-    return sheet->n_columns == 2 && *sheet->headings[0] == '\0' && *sheet->headings[1] == '\0';
-}
-
 void sheet_table_end(struct sheet *sheet) {
     if (sheet->out->failed || sheet->n_columns == 0)
         return;
     part_begin(sheet, SHEET_TABLE);
     if (sheet->elements)
         add_table_elements(sheet);
-    else if (sheet->markdown && table_is_pairs(sheet))
-        add_markdown_pairs(sheet);
+    else if (sheet->markdown && sheet->n_columns == 2 && *sheet->headings[0] == '\0' &&
+             *sheet->headings[1] == '\0')
+        /* in Markdown a table cannot go without its head, so names and their values become a list */
+        for (uint32_t i = 0; i + 2 <= sheet->n_cells; i += 2)
+            buffer_printf(sheet->out, "- **%s:** %s\n", sheet->cells[i], sheet->cells[i + 1]);
     else if (sheet->markdown)
         add_markdown_table(sheet);
     else

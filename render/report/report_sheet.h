@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/words.h"
 #include "render/report/text_look.h"
 
 enum { SHEET_COLUMNS_MAX = 8 };
@@ -68,6 +69,16 @@ void sheet_close(struct sheet *sheet);
 
 /* Formats a text in the arena; "" without memory. */
 const char *sheet_format(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The text that `say` writes into struct words with these arguments, in the arena. */
+#define SHEET_SAID(sheet, say, ...)                                 \
+    __extension__({                                                 \
+        char said_text[4096];                                       \
+        struct words said_words = {said_text, sizeof said_text, 0}; \
+        say(&said_words, __VA_ARGS__);                              \
+        (void)words_end(&said_words);                               \
+        sheet_format((sheet), "%s", said_text);                     \
+    })
 
 /* A name of a file or function for a cell: unchanged, in Markdown as code. Cut after 100 characters. */
 const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes);

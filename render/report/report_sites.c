@@ -126,12 +126,6 @@ static void figure_cells(struct sheet *sheet, const struct group *group, unsigne
                 format_count(group->count).text);
 }
 
-static void group_cells(struct sheet *sheet, const struct trace *trace, const struct group *group,
-                        unsigned unit, uint64_t whole) {
-    figure_cells(sheet, group, unit, whole);
-    sheet_cell(sheet, "%s%s", words_site(sheet, trace, group->site), group_part_suffix(group));
-}
-
 void report_sites_table(struct sheet *sheet, const struct report_device *report, uint32_t moment,
                         uint32_t most, uint64_t whole) {
     struct site_parts parts;
@@ -149,7 +143,8 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
     sites_begin(sheet, report->trace);
     for (uint32_t i = 0; i < most; i++) {
         const struct group *group = &parts.groups[i];
-        group_cells(sheet, report->trace, group, unit, whole);
+        figure_cells(sheet, group, unit, whole);
+        sheet_cell(sheet, "%s%s", words_site(sheet, report->trace, group->site), group_part_suffix(group));
         if (trace_has_call_sites(report->trace))
             sheet_cell(sheet, "%s",
                        report_callers_text(sheet, &callers[group->part], report->trace, group->site));
@@ -179,21 +174,6 @@ static const char *stack_callers(struct sheet *sheet, const struct timeline *tim
     return text;
 }
 
-static unsigned groups_unit(const struct report_device *report) {
-    return report->n_shown > 0 ? format_unit(report->groups[0].bytes) : 0;
-}
-
-void report_stacks_table(struct sheet *sheet, const struct report_device *report) {
-    const struct group *groups = report->groups;
-    sites_begin(sheet, report->trace);
-    for (uint32_t i = 0; i < report->n_shown; i++) {
-        group_cells(sheet, report->trace, &groups[i], groups_unit(report), report->timeline.peak_bytes);
-        if (trace_has_call_sites(report->trace))
-            sheet_cell(sheet, "%s", stack_callers(sheet, &report->timeline, &groups[i]));
-    }
-    sheet_table_end(sheet);
-}
-
 struct group_name report_group_name(const struct report_device *report, const struct group *group) {
     struct group_name name;
     (void)compare_name(&report->timeline, report->options->group, group->key, report->modules, name.text,
@@ -204,13 +184,22 @@ struct group_name report_group_name(const struct report_device *report, const st
 void report_groups_table(struct sheet *sheet, const struct report_device *report) {
     const char *thing = words_capital(sheet, compare_by_thing[report->options->group]);
     const char *headings[] = {"Bytes", "Share", "Count", thing, "Largest call site", NULL};
-    sheet_table(sheet, headings, "rrrll");
-    for (uint32_t i = 0; i < report->n_shown; i++) {
-        struct group_name name = report_group_name(report, &report->groups[i]);
-        figure_cells(sheet, &report->groups[i], groups_unit(report), report->timeline.peak_bytes);
-        bool ours = report->options->group != COMPARE_BY_FILE;
-        SHEET_CELLS(sheet, ours ? name.text : sheet_name(sheet, name.text, strlen(name.text)),
-                    words_site(sheet, report->trace, report->groups[i].site));
+    enum compare_by by = report->options->group;
+    unsigned unit = report->n_shown > 0 ? format_unit(report->groups[0].bytes) : 0;
+    if (by == COMPARE_BY_STACK)
+        sites_begin(sheet, report->trace);
+    else
+        sheet_table(sheet, headings, "rrrll");
+    for (const struct group *group = report->groups; group < report->groups + report->n_shown; group++) {
+        struct group_name name = report_group_name(report, group);
+        figure_cells(sheet, group, unit, report->timeline.peak_bytes);
+        if (by != COMPARE_BY_STACK)
+            SHEET_CELLS(sheet, compare_name_is_ours(by) ? name.text
+                                                        : sheet_name(sheet, name.text, strlen(name.text)));
+        sheet_cell(sheet, "%s%s", words_site(sheet, report->trace, group->site),
+                   by == COMPARE_BY_STACK ? group_part_suffix(group) : "");
+        if (by == COMPARE_BY_STACK && trace_has_call_sites(report->trace))
+            sheet_cell(sheet, "%s", stack_callers(sheet, &report->timeline, group));
     }
     sheet_table_end(sheet);
 }

@@ -27,8 +27,7 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
 void report_sites_table(struct sheet *sheet, const struct report_device *report, uint32_t moment,
                         uint32_t most, uint64_t whole);
 
-/* Writes the report's groups by stack, or by another key. */
-void report_stacks_table(struct sheet *sheet, const struct report_device *report);
+/* Writes the report's groups by another key than call site. */
 void report_groups_table(struct sheet *sheet, const struct report_device *report);
 
 /* The name of a group by layer, file or the like: "layer 3". */

@@ -8,22 +8,6 @@
 
 enum { BASELINE_SHOWN = 5 };
 
-/* Memory older than the recording, by what it is known from: a final block, or its free. */
-struct baseline {
-    uint64_t block_bytes, free_bytes;
-    uint32_t n_blocks, n_frees;
-};
-
-static struct baseline baseline_of(const struct allocations *allocations, uint32_t end) {
-    struct baseline baseline = {0};
-    for (uint32_t i = 0; i < allocations->preexisting; i++) {
-        bool block = allocations->death[i] == end;
-        *(block ? &baseline.block_bytes : &baseline.free_bytes) += allocations->size[i];
-        *(block ? &baseline.n_blocks : &baseline.n_frees) += 1;
-    }
-    return baseline;
-}
-
 /* ---- summary ---- */
 
 static const char *events_text(struct sheet *sheet, const struct report_device *report) {
@@ -42,15 +26,6 @@ static const char *allocations_text(struct sheet *sheet, const struct allocation
         return sheet_format(sheet, "%s, all made while recording", format_count(allocations->count).text);
     return sheet_format(sheet, "%s, of these %s older than the recording",
                         format_count(allocations->count).text, format_count(allocations->preexisting).text);
-}
-
-static void peak_row(struct sheet *sheet, const struct report_device *report) {
-    const struct timeline *timeline = &report->timeline;
-    sheet_cell(sheet, "Peak");
-    sheet_strong(sheet);
-    sheet_cell(sheet, "%s %s, in %s", words_bytes(sheet, timeline->peak_bytes),
-               words_moment(sheet, timeline, timeline->peak_moment),
-               words_counted(sheet, timeline->live_at_peak, "allocation"));
 }
 
 /* The memory from before the recording, and its part of the peak. */
@@ -89,7 +64,11 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
     sheet_table(sheet, headings, "ll");
     SHEET_CELLS(sheet, "Events", events_text(sheet, report), "Allocations",
                 allocations_text(sheet, &report->device->allocations));
-    peak_row(sheet, report);
+    sheet_cell(sheet, "Peak");
+    sheet_strong(sheet);
+    sheet_cell(sheet, "%s %s, in %s", words_bytes(sheet, timeline->peak_bytes),
+               words_moment(sheet, timeline, timeline->peak_moment),
+               words_counted(sheet, timeline->live_at_peak, "allocation"));
     SHEET_CELLS(sheet, "Before recording", baseline_text(sheet, report));
     filter_row(sheet, report);
     SHEET_CELLS(sheet, "At the end", words_bytes(sheet, timeline->end_bytes), "Reserved");
@@ -111,10 +90,7 @@ static void groups_write(struct sheet *sheet, const struct report_device *report
         report_sites_table(sheet, report, report->timeline.peak_moment, report->options->top, peak);
         return;
     }
-    if (by == COMPARE_BY_STACK)
-        report_stacks_table(sheet, report);
-    else
-        report_groups_table(sheet, report);
+    report_groups_table(sheet, report);
     words_rest(sheet, report->groups, report->n_shown, report->n_groups, thing, peak);
 }
 
@@ -159,7 +135,13 @@ static bool any_has_a_stack(const struct allocations *allocations) {
 static void baseline_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const struct allocations *allocations = &report->device->allocations;
-    struct baseline baseline = baseline_of(allocations, report->device->n_events + 1);
+    uint64_t block_bytes = 0, free_bytes = 0; /* known from a final block; known from their free */
+    uint32_t n_blocks = 0, n_frees = 0;
+    for (uint32_t i = 0; i < allocations->preexisting; i++) {
+        bool block = allocations->death[i] == report->device->n_events + 1;
+        *(block ? &block_bytes : &free_bytes) += allocations->size[i];
+        *(block ? &n_blocks : &n_frees) += 1;
+    }
     if (timeline->start_bytes == 0)
         return;
     sheet_heading(sheet, 3, "Before recording");
@@ -170,16 +152,15 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
         sheet_say(sheet, "%s in %s were there before the first event.",
                   words_bytes(sheet, timeline->start_bytes),
                   words_counted(sheet, allocations->preexisting, "allocation"));
-    if (baseline.n_blocks != 0 && !total)
+    if (n_blocks != 0 && !total)
         sheet_point(sheet, "%s in %s were never freed. They are known from what was there at the end.",
-                    format_bytes(baseline.block_bytes).text,
-                    words_counted(sheet, baseline.n_blocks, "allocation"));
-    if (baseline.n_frees != 0)
+                    format_bytes(block_bytes).text, words_counted(sheet, n_blocks, "allocation"));
+    if (n_frees != 0)
         sheet_point(
             sheet,
             "%s in %s are known from %s. The size is exact, and the stack shown is the one of the free.",
-            format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"),
-            baseline.n_frees == 1 ? "its free" : "their frees");
+            format_bytes(free_bytes).text, words_counted(sheet, n_frees, "allocation"),
+            n_frees == 1 ? "its free" : "their frees");
     if (!any_has_a_stack(allocations)) {
         sheet_say(sheet, "No stack was recorded for them.");
         return;
@@ -237,15 +218,6 @@ static void reconciliation_write(struct sheet *sheet, const struct report_device
             format_bytes(end > requested ? end - requested : requested - end).text);
 }
 
-/* Writes the shift of the reserved curve. Without final segments a diagnostic says already that it is a lower bound. */
-static void reserved_shift_write(struct sheet *sheet, const struct report_device *report) {
-    if (report->timeline.reserved_shift != 0 && report->device->n_segments != 0)
-        sheet_point(sheet,
-                    "The segment events do not fit the final segments. All reserved figures are raised by "
-                    "%s, so they are a bound, not exact.",
-                    format_bytes(report->timeline.reserved_shift).text);
-}
-
 static void rounding_write(struct sheet *sheet, const struct device_trace *device) {
     uint64_t rounded = 0;
     for (uint32_t i = 0; i < device->n_segments; i++)
@@ -277,25 +249,27 @@ const char *words_devices(struct sheet *sheet, const struct trace *trace, const 
     return n > SHOWN ? sheet_format(sheet, "%s and %s more", text, format_count(n - SHOWN).text) : text;
 }
 
-/* Writes which devices were not requested. */
-static void skipped_write(struct sheet *sheet, const struct report_device *report) {
+static void trust_write(struct sheet *sheet, const struct report_device *report) {
+    sheet_heading(sheet, 3, "Trust");
     if (report->options->device != REPORT_ALL_DEVICES && report->trace->n_devices > 1)
         sheet_point(sheet, "Left out, because -d names another device: %s.",
                     words_devices(sheet, report->trace, report->device));
-}
-
-static void trust_write(struct sheet *sheet, const struct report_device *report) {
-    sheet_heading(sheet, 3, "Trust");
-    skipped_write(sheet, report);
     bool differs =
         report->device->n_blocks != 0 && blocks_requested(report->device) != report->timeline.end_bytes;
     diagnostics_write(sheet, report->trace, ORDINAL_NONE, NULL);
     diagnostics_write(sheet, report->trace, report->device->ordinal, differs ? "live_end_differs" : NULL);
+    if (!trace_has_allocations(report->trace))
+        return;
     reconciliation_write(sheet, report);
-    reserved_shift_write(sheet, report);
+    /* without final segments a diagnostic says already that the reserved curve is a lower bound */
+    if (report->timeline.reserved_shift != 0 && report->device->n_segments != 0)
+        sheet_point(sheet,
+                    "The segment events do not fit the final segments. All reserved figures are raised by "
+                    "%s, so they are a bound, not exact.",
+                    format_bytes(report->timeline.reserved_shift).text);
     rounding_write(sheet, report->device);
     if (trace_has_segments(report->trace) && report->replayed)
-        sheet_point(sheet, "%s", report_replay_text(sheet, &report->replay));
+        sheet_point(sheet, "%s", SHEET_SAID(sheet, replay_tell, &report->replay));
     else if (trace_has_segments(report->trace))
         sheet_point(sheet, "Replay check: left out of a recording of %s; strata plan does it.",
                     words_counted(sheet, report->device->n_events, "event"));
@@ -323,22 +297,18 @@ static bool full_write(struct buffer *out, const struct report_device *report) {
     report_findings(&sheet, report);
     if (report->device->n_ooms == 0 && !report->plan.of_setting)
         report_plan_said(&sheet, report);
-    if (!trace_has_allocations(report->trace)) {
+    if (trace_has_allocations(report->trace)) {
+        summary_write(&sheet, report);
+        report_series_text(&sheet, report);
+        peak_write(&sheet, report);
+        baseline_write(&sheet, report);
+        report_ooms(&sheet, report);
+        report_steps(&sheet, report);
+        report_fragmentation(&sheet, report);
+    } else {
         report_log_text(&sheet, report);
         report_steps(&sheet, report);
-        sheet_heading(&sheet, 3, "Trust");
-        skipped_write(&sheet, report);
-        diagnostics_write(&sheet, report->trace, ORDINAL_NONE, NULL);
-        diagnostics_write(&sheet, report->trace, report->device->ordinal, NULL);
-        return !out->failed;
     }
-    summary_write(&sheet, report);
-    report_series_text(&sheet, report);
-    peak_write(&sheet, report);
-    baseline_write(&sheet, report);
-    report_ooms(&sheet, report);
-    report_steps(&sheet, report);
-    report_fragmentation(&sheet, report);
     trust_write(&sheet, report);
     return !out->failed;
 }

@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "base/numbers.h"
 #include "base/sort.h"
-#include "layout/site.h"
 #include "render/report/report_words.h"
 
 #include <inttypes.h>
@@ -63,12 +62,6 @@ void report_peak_made(struct sheet *sheet, const struct report_device *report) {
     sheet_say(sheet, "%s", text);
 }
 
-static const char *place_text(struct sheet *sheet, const struct report_device *report, uint32_t frame) {
-    char text[512];
-    (void)site_text(report->trace, frame, text, sizeof text);
-    return sheet_quote(sheet, text, strlen(text));
-}
-
 void report_layers(struct sheet *sheet, const struct report_device *report) {
     const struct layer_summary *layers = &report->layers;
     const char *odd = "";
@@ -79,11 +72,11 @@ void report_layers(struct sheet *sheet, const struct report_device *report) {
         odd =
             sheet_format(sheet, "; layer %" PRIu32 " is %s %s%s%s", layers->odd_layer, format_bytes(by).text,
                          layers->odd_bytes < 0 ? "smaller" : "larger", layers->odd_site != 0 ? ": see " : "",
-                         layers->odd_site != 0 ? place_text(sheet, report, layers->odd_site) : "");
+                         layers->odd_site != 0 ? words_site(sheet, report->trace, layers->odd_site) : "");
     }
     sheet_say(sheet, "%" PRIu32 " layers of %s%s%s, %" PRIu32 " %% alike%s.", layers->n_layers,
               format_bytes(layers->bytes).text, layers->site != 0 ? " in " : "",
-              layers->site != 0 ? place_text(sheet, report, layers->site) : "", layers->alike, odd);
+              layers->site != 0 ? words_site(sheet, report->trace, layers->site) : "", layers->alike, odd);
 }
 
 void report_finding(struct sheet *sheet, const struct report_device *report, const struct finding *finding,

@@ -70,16 +70,6 @@ const char *words_capital(struct sheet *sheet, const char *text) {
     return sheet_format(sheet, "%c%s", text[0] - ('a' - 'A'), text + 1);
 }
 
-static const char *group_name(struct sheet *sheet, const struct device_trace *device,
-                              const struct free_blocks_group *group) {
-    char pool[64];
-    struct words words = {pool, sizeof pool, 0};
-    pool_tell(&words, device, group->pool);
-    (void)words_end(&words);
-    return sheet_format(sheet, "%s, stream %u, %s", pool, (unsigned)group->stream,
-                        group->small ? "up to 1 MiB" : "above 1 MiB");
-}
-
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary) {
     static const char *const headings[] = {
@@ -89,8 +79,10 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
     sheet_table(sheet, headings, "lrrrrr");
     for (uint32_t i = 0; i < shown; i++) {
         const struct free_blocks *free_blocks = &summary->groups[i].free_blocks;
-        SHEET_CELLS(sheet, group_name(sheet, device, &summary->groups[i]),
-                    format_count(free_blocks->n_segments).text,
+        const struct free_blocks_group *group = &summary->groups[i];
+        sheet_cell(sheet, "%s, stream %u, %s", SHEET_SAID(sheet, pool_tell, device, group->pool),
+                   (unsigned)group->stream, group->small ? "up to 1 MiB" : "above 1 MiB");
+        SHEET_CELLS(sheet, format_count(free_blocks->n_segments).text,
                     format_bytes_in(free_blocks->reserved_bytes, unit).text,
                     format_bytes_in(free_blocks->free_bytes, unit).text,
                     format_count(free_blocks->n_free_blocks).text,

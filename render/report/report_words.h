@@ -41,9 +41,6 @@ const char *words_devices(struct sheet *sheet, const struct trace *trace, const 
 void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
                        const struct free_blocks_summary *summary);
 
-/* "Replay check: all 8,768 allocations, all 678 driver allocations and the reserved curve are exactly as recorded." */
-const char *report_replay_text(struct sheet *sheet, const struct replay *replay);
-
 /* The sections that have files of their own. */
 void report_ooms(struct sheet *sheet, const struct report_device *report);
 void report_peak_made(struct sheet *sheet, const struct report_device *report);

@@ -56,6 +56,12 @@ static const char *finding_words(uint8_t kind) {
     }
 }
 
+/* Writes "all 4 blocks" or "2 of 4 blocks". */
+static void blocks_say(struct words *words, const char *before, uint32_t n, uint32_t of) {
+    words_say(words, n < of ? before : "");
+    WORDS_TELL(words, n < of ? "%d of %d blocks" : "all %1d blocks", n, of);
+}
+
 void plan_words_title(struct words *words, const struct plan *plan, const struct plan_change *change,
                       uint32_t n_blocks) {
     static const char *const titles[] = {[PLAN_FUSED] = "optimizer: fused or foreach=False",
@@ -70,7 +76,10 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
         words_say(words, finding_words(change->finding->kind));
         words_say(words, change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possible)" : "");
         break;
-    case PLAN_CHECKPOINT: WORDS_TELL(words, "checkpoint %d of %d blocks", n_blocks, change->n_blocks); break;
+    case PLAN_CHECKPOINT:
+        words_say(words, "checkpoint ");
+        blocks_say(words, "", n_blocks, change->n_blocks);
+        break;
     default: words_say(words, titles[change->kind]); break;
     }
 }
@@ -93,14 +102,14 @@ static uint32_t blocks_site(const struct plan *plan) {
 
 void plan_words_change(struct words *words, const struct plan *plan, const struct plan_change *change,
                        uint32_t n_blocks) {
-    if (change->kind == PLAN_CHECKPOINT) {
-        WORDS_TELL(words, "checkpoint %d of the %d blocks", n_blocks, change->n_blocks);
-        site_say(words, plan, " of ", blocks_site(plan), "");
-    } else if (change->kind == PLAN_FUSED) {
+    if (change->kind == PLAN_FUSED) {
         words_say(words, "fused=True or foreach=False for the optimizer");
         site_say(words, plan, " (", change->frame, ")");
-    } else
-        plan_words_title(words, plan, change, n_blocks);
+        return;
+    }
+    plan_words_title(words, plan, change, n_blocks);
+    if (change->kind == PLAN_CHECKPOINT)
+        site_say(words, plan, " of ", blocks_site(plan), "");
 }
 
 void plan_words_code(struct words *words, const struct plan *plan, const struct plan_change *change,
@@ -133,10 +142,8 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
         }
         break;
     case PLAN_CHECKPOINT:
-        WORDS_TELL(words,
-                   "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # first "
-                   "%n of %n blocks",
-                   n_blocks, change->n_blocks);
+        words_say(words, "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # ");
+        blocks_say(words, "first ", n_blocks, change->n_blocks);
         break;
     default: words_say(words, codes[change->kind]); break;
     }
@@ -167,22 +174,19 @@ void plan_words_loss(struct words *words, const struct plan *plan) {
 
 /* ---- the answer ---- */
 
-static void several_say(struct words *words, const struct plan_set *set) {
-    static const char *const costs[] = {", both without cost", ", at the cost of time",
-                                        ", at the cost of precision", ", at the cost of transfers"};
-    words_say(words, "two changes");
-    words_say(words, costs[set->cost]);
-}
-
 void plan_words_set(struct words *words, const struct plan *plan, const struct plan_set *set) {
     static const char *const aim[] = {[PLAN_OF_RECORDING] = "To fit: ",
                                       [PLAN_OF_STEP] = "To finish the step: ",
                                       [PLAN_OF_REQUEST] = "To get past this request: "};
+    static const char *const costs[] = {", both without cost", ", at the cost of time",
+                                        ", at the cost of precision", ", at the cost of transfers"};
     words_say(words, set == plan->plans ? aim[plan->scope] : "With fewer changes, dearer ones: ");
     if (set->n_changes == 1)
         plan_words_change(words, plan, &plan->change[set->change[0]], set->n_blocks);
-    else
-        several_say(words, set);
+    else {
+        words_say(words, "two changes");
+        words_say(words, costs[set->cost]);
+    }
     if (set == plan->plans && plan->scope == PLAN_OF_REQUEST)
         words_say(words, "; the rest of its step is not recorded");
 }

@@ -13,8 +13,8 @@ struct figure plan_bytes(uint64_t bytes);
 /* Writes "6.39 to 6.43 GiB". */
 void plan_words_range(struct words *words, uint64_t least, uint64_t most);
 
-/* plan_words_title writes a change as a table lists it ("checkpoint 4 of 4 blocks"); the other function as a sentence
- * asks for it ("checkpoint 2 of the 4 blocks of transformer.py:57 forward"). `n_blocks` matters only for
+/* plan_words_title writes a change as a table lists it ("checkpoint all 4 blocks"); the other function as a sentence
+ * asks for it ("checkpoint 2 of 4 blocks of transformer.py:57 forward"). `n_blocks` matters only for
  * checkpointing. */
 void plan_words_title(struct words *words, const struct plan *plan, const struct plan_change *change,
                       uint32_t n_blocks);

@@ -133,8 +133,8 @@ static void examine_axis(struct scene *scene, struct raster *raster, enum axis a
 static void check_groups(const struct timeline *timeline, uint32_t moment, enum group_by by,
                          struct arena *arena) {
     struct group *groups;
-    uint32_t n_groups, count = 0;
-    uint64_t bytes = 0;
+    uint32_t n_groups;
+    uint64_t bytes = 0, count = 0;
     if (!groups_at(timeline, moment, by, arena, &groups, &n_groups)) {
         CHECK(arena->limit_hit);
         return;

@@ -63,7 +63,7 @@ describe("plan", { skip }, () => {
             const first = page.locator("#panel-plan .plan-row").first();
             await first.click();
             await until(async () => (await first.getAttribute("aria-pressed")) === "true", "the row");
-            assert.match((await page.locator("#proof-text").textContent()) ?? "", /checkpoint 4 of 4 blocks · 4\.09 GiB ✓ 3\.91 GiB to spare at the failed request/);
+            assert.match((await page.locator("#proof-text").textContent()) ?? "", /checkpoint all 4 blocks · 4\.09 GiB ✓ 3\.91 GiB to spare at the failed request/);
             await page.keyboard.press("Escape");
             await until(async () => !(await page.locator("#proof").isVisible()), "the strip to go");
             await page.locator("#panel-plan .plan-row").first().focus();
@@ -114,7 +114,7 @@ describe("plan", { skip }, () => {
         await withPage(writePage(oom), async (page) => {
             await page.locator("#tab-why").click();
             const card = page.locator("#panel-why .card").first();
-            await until(async () => ((await card.textContent()) ?? "").match(/What to domodel.*checkpoint\(block, x.*Gets past it: .* to spare.*Checkpoint 4 of 4 blocks/s), "the sentence");
+            await until(async () => ((await card.textContent()) ?? "").match(/What to domodel.*checkpoint\(block, x.*Gets past it: .* to spare.*Checkpoint all 4 blocks/s), "the sentence");
             await card.locator("[data-action=plan]").click();
             await until(async () => (await page.locator("#tab-plan").getAttribute("aria-selected")) === "true", "the tab");
         });

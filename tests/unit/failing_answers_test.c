@@ -60,7 +60,7 @@ static enum outcome compare_task(struct arena_host host, const void *input) {
 
 static enum outcome groups_task(struct arena_host host, const void *input) {
     const struct timeline *timeline = input;
-    struct compare_group *first, *second;
+    struct group *first, *second;
     struct compare_pair *pairs;
     uint32_t *allocations, n, n_first = 0, n_second, n_pairs = 0, n_within = 0;
     struct arena arena;

@@ -255,12 +255,16 @@ static void test_fragmentation(void **state) {
     (void)state;
     static const int64_t loose[] = {(int64_t)MIB, -4 * (int64_t)GIB, 0},
                          tight[] = {4 * (int64_t)GIB, -(int64_t)GIB, 0};
-    for (uint32_t is_tight = 0; is_tight < 2; is_tight++) {
+    enum { LOOSE, LOOSE_LATER, TIGHT }; /* reserved before the first event, and while recording */
+    for (uint32_t of = LOOSE; of <= TIGHT; of++) {
         struct recording *recording = recording_open();
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
-        recording_allocation(recording, 1, STAYS, is_tight ? 4 * GIB : MIB, step);
-        recording_segment(recording, 1 << 20, 0, 1, is_tight ? tight : loose);
-        allocator_check(recording, FINDING_FRAGMENTATION, !is_tight, SEVERITY_LOW);
+        recording_allocation(recording, 11, STAYS, of == TIGHT ? 4 * GIB : MIB, step);
+        recording_segment(recording, 1 << 20, 0, 1, of == TIGHT ? tight : loose);
+        if (of == LOOSE_LATER)
+            segment_event(recording, 9, SEGMENT_ALLOC, 4 * GIB + MIB, step);
+        allocator_check(recording, FINDING_FRAGMENTATION, of != TIGHT,
+                        of == LOOSE_LATER ? SEVERITY_HIGH : SEVERITY_LOW);
     }
 }
 

@@ -42,7 +42,7 @@ static void test_groups_add_up(void **state) {
                   {COMPARE_BY_POOL, 1, 760}};
     struct recording *recording = small_recording();
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        struct compare_group *groups;
+        struct group *groups;
         uint32_t n;
         uint64_t bytes = 0, count = 0;
         assert_true(
@@ -67,8 +67,8 @@ static void test_groups_add_up(void **state) {
 /* Groups of two moments: a group that one side lacks has no partner, and the largest difference comes first. */
 static void test_pairs(void **state) {
     (void)state;
-    static const struct compare_group a[] = {{.bytes = 90, .key = 1}, {.bytes = 50, .key = 7}};
-    static const struct compare_group b[] = {{.bytes = 80, .key = 1}, {.bytes = 70, .key = 4}};
+    static const struct group a[] = {{.bytes = 90, .key = 1}, {.bytes = 50, .key = 7}};
+    static const struct group b[] = {{.bytes = 80, .key = 1}, {.bytes = 70, .key = 4}};
     struct recording *recording = small_recording();
     struct compare_pair *pairs;
     uint32_t n;

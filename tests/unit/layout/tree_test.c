@@ -280,7 +280,7 @@ static void test_groups(void **state) {
     struct recording *recording = recording_open();
     struct timeline *timeline = program(recording);
     uint32_t *allocations, n, n_groups;
-    struct compare_group *groups;
+    struct group *groups;
     char name[200];
     assert_true(extent_allocations(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena,
                                    &allocations, &n));
