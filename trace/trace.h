@@ -221,6 +221,7 @@ enum note_what {
     NOTE_RETRIED,   /* the allocator gave its cache back after the message and tried again */
     NOTE_POSSIBLE,  /* of a kill: lack of memory is one of the possible reasons */
     NOTE_PEAKS, /* bits of the levels (1 << NOTE_ALLOCATED) that are maxima, because the line prints no level */
+    NOTE_PRIVATE, /* allocated in private pools: of CUDA graphs */
     NOTE_KINDS
 };
 

@@ -157,6 +157,8 @@ static void tell_process(struct words *words, const struct log_oom_facts *facts)
     uint64_t reserved = facts->number[NOTE_RESERVED], used = facts->number[NOTE_PROCESS_USED];
     if (knows(facts, NOTE_ALLOCATED)) {
         WORDS_TELL(words, " Allocated were %b", facts->number[NOTE_ALLOCATED]);
+        if (knows(facts, NOTE_PRIVATE))
+            WORDS_TELL(words, ", %b of it in private pools (CUDA graphs)", facts->number[NOTE_PRIVATE]);
         if (knows(facts, NOTE_UNALLOCATED))
             WORDS_TELL(words, ", reserved but unallocated %b", facts->number[NOTE_UNALLOCATED]);
         if (knows(facts, NOTE_OTHER_USED))

@@ -176,7 +176,9 @@ static bool line_read(struct log_state *state, struct text line) {
     bool taken = log_top_line(state, inner) || log_oom_line(state, inner, &row);
     if (state->streams->oom.lines_left != 0 && state->open_until < state->line + 2)
         state->open_until = state->line + 2;
-    return taken || log_kill_line(state, inner, &row) || log_level_line(state, inner, &row) ||
+    bool other = log_form_of(&state->hits, FORM_OTHER, 0) != LOG_NONE;
+    taken = taken || (!other && (log_kill_line(state, inner, &row) || log_level_line(state, inner, &row)));
+    return taken ||
            (log_form_of(&state->hits, FORM_TRACE, 0) != LOG_NONE && log_traceback_line(state, inner));
 }
 

@@ -11,7 +11,8 @@
 #include "parser/log/log_traceback.h"
 #include "parser/log/log_words.h"
 
-/* What a form is about; forms are tried in this order, and the first that reads a line takes it. */
+/* What a form is about. The order in which forms are tried is that of the kinds, then that of the rows: a row stands
+ * before those whose words its own include (tests/unit/parser/log_forms_test.c). The first that reads a line takes it. */
 enum log_kind {
     FORM_OTHER,   /* words of other programs and of prose: nothing in the line is about PyTorch's memory */
     FORM_TRACE,   /* lines of tracebacks; they never take the line from others */

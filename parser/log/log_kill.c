@@ -21,8 +21,8 @@ struct victim {
 /* "Killed process 77 (python3) total-vm:", "reaped process 777 (python),", "(actor ID: d, name=Worker.__init__, pid=600," */
 static void victim_read(struct text line, struct victim *victim) {
     static const char *const patterns[] = {"d process # ($)", "Process # ($)", ", name=@, pid=#",
-                                           "d process #",     "pid=#",         "(pid: #",
-                                           "pid #",           "Process #"};
+                                           "task=@,pid=#",    "d process #",   "pid=#",
+                                           "(pid: #",         "pid #",         "Process #"};
     *victim = (struct victim){.name = {line.at, 0}};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !victim->has_pid; i++)
         victim->has_pid = log_search(line, patterns[i], &victim->name, &victim->pid);
@@ -93,6 +93,9 @@ static void kill_add(struct log_state *state, struct log_row *row) {
     struct log_row *last = possible ? &state->signal_row : &state->kill_row;
     bool named = log_knows(row, NOTE_HOST_USED) ||
                  log_has(trace_text(state->trace, row->value[NOTE_KILLED].text), "pid ");
+    if (!possible && state->kill != 0 && log_figures_of(row) == 0 &&
+        row->value[NOTE_KILLED].text == state->kill_row.value[NOTE_KILLED].text)
+        return; /* "reaped process 77 (python)", of one that was killed before */
     if (!possible && state->kill != 0 && named && log_figures_of(&state->kill_row) == 0)
         state->rows.entry[state->kill - 1].dropped = true;
     if (!possible && state->signal != 0) {

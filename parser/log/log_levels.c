@@ -258,8 +258,6 @@ bool log_level_line(struct log_state *state, struct text line, const struct log_
     const struct log_hits *hits = &state->hits;
     struct log_row row = *fresh;
     bool csv = log_has(line, ","), taken = false, adds = true;
-    if (log_form_of(hits, FORM_OTHER, 0) != LOG_NONE)
-        return false;
     if (csv && log_form_of(hits, FORM_CSV, 0) != LOG_NONE)
         return csv_head(state, line), true;
     if (log_form_of(hits, FORM_DEVICE, 0) != LOG_NONE)

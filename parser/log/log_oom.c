@@ -11,6 +11,9 @@ enum { OOM_LINES = 12, HINT_LINES = 2 };
 /* A traceback that an error does not name may begin so many lines below it. */
 enum { TRACEBACK_BELOW = 12 };
 
+/* Figures are printed with two decimals of a GiB, so three of them together may be off by this much. */
+enum { PRINTED_SLACK = 16 << 20 };
+
 /* Words of PyTorch since 2.1. */
 static const char unallocated[] = "reserved by PyTorch but unallocated";
 
@@ -129,6 +132,8 @@ static void oom_show(struct log_state *state, struct log_oom *oom, const struct 
     if (log_knows(row, NOTE_DEVICE_TOTAL) && log_knows(row, NOTE_DEVICE_FREE) && total >= free &&
         (total != free || log_number(row, NOTE_RESERVED) == 0)) /* otherwise too few decimals are printed */
         log_know(row, NOTE_DEVICE_USED, total - free);
+    if (log_number(row, NOTE_PROCESS_USED) + PRINTED_SLACK < log_number(row, NOTE_RESERVED))
+        log_forget(row, NOTE_PROCESS_USED); /* "this process has 0 bytes": where the driver does not tell */
     if (!log_knows(row, NOTE_PROCESS_USED))
         log_forget(row, NOTE_OTHERS_USED);
     setting_complete(state, row, oom->since_2_1);

@@ -27,6 +27,7 @@
 const struct log_form log_forms[] = {
     /* Other programs' accounting, and prose: what looks like a form in such a line is none. */
     WORDS("potential root causes", NULL, FORM_OTHER, 0, NULL), /* Ray lists what may have happened */
+    WORDS(": 0 Workers (tasks / actors) killed", NULL, FORM_OTHER, 0, NULL), /* Ray: they crashed */
     WORDS("tensorflow/", NULL, FORM_OTHER, 0, NULL),
     WORDS("RESOURCE_EXHAUSTED", NULL, FORM_OTHER, 0, NULL), /* XLA */
     WORDS("ggml_", NULL, FORM_OTHER, 0, NULL),              /* llama.cpp */
@@ -80,20 +81,19 @@ const struct log_form log_forms[] = {
     ERROR("llocation failed for size::", NULL, "HPU", BEHIND, 1), /* Habana: PT_DEVMEM, SYNHELPER */
     ERROR("llocation of size ::", NULL, "HPU", BEHIND, 1),
     ERROR(" with size ", "in AlignedAllocator", "FlashInfer", BEHIND, 1),
-    ERROR("Failed to CUDA calloc", NULL, "CUDA", BEHIND, 0), /* NCCL to 2.20 and later */
-    ERROR("Failed to CUDA calloc async", NULL, "CUDA", BEHIND, 0),
+    ERROR("Failed to CUDA calloc async", NULL, "CUDA", BEHIND, 0), /* NCCL since 2.21, and before */
+    ERROR("Failed to CUDA calloc", NULL, "CUDA", BEHIND, 0),
     ERROR("resource[DeviceMemory] with info [size:", NULL, "NPU", BEHIND, 1), /* CANN 8 */
     ERROR("Unable to allocate", "for an array with shape", "CPU", BEHIND, 0), /* NumPy */
     ERROR("unable to mmap", NULL, "shm", BEHIND, 0),                          /* PyTorch: MapAllocator.cpp */
 
     /* ---- errors without one ---- */
 
-    BARE("CUDA out of memory occurred when", 0, "vLLM"), /* gpu_model_runner.py */
-    BARE("out of memory", FLAG_ALONE, NULL),
+    BARE("CUDA out of memory occurred when", 0, "vLLM"),                   /* gpu_model_runner.py */
     BARE("would exceed allowed memory. (out of memory)", 0, "CUDA async"), /* CUDAMallocAsyncAllocator.cpp */
     BARE("OutOfMemoryError: Allocation on device", 0, "CUDA async"),       /* the same, cut by ComfyUI */
     BARE("processing!!! Allocation on device", 0, "CUDA async"),
-    BARE("ried to allocate more than 1EB", 0, NULL),
+    BARE("out of memory", FLAG_ALONE, NULL),
     BARE("cudaErrorMemoryAllocation", 0, "CUDA"),
     BARE("CUDA_ERROR_OUT_OF_MEMORY", 0, "CUDA"),
     BARE("hipErrorOutOfMemory", 0, "HIP"),
@@ -123,6 +123,7 @@ const struct log_form log_forms[] = {
     /* ---- kills ---- */
 
     KILL("Killed process ", "anon-rss", "the kernel", {"anon-rss", BEHIND, NOTE_HOST_USED, 0}),
+    KILLED("oom-kill:constraint=", "the kernel"), /* comes before it, and stands alone in monitors */
     KILLED("oom_reaper: reaped process", "the kernel"),
     /* Ray: its monitor's message, of 2.2 and later */
     KILL("Memory on the node", "exceeds the memory usage threshold", "Ray",
@@ -148,10 +149,7 @@ const struct log_form log_forms[] = {
     KILLED("killed due to memory pressure (OOM)", "Ray"),
     KILLED("by the OOM killer", "the kernel"),
     KILLED("with result 'oom-kill'", "systemd"),
-    /* shells, torchrun, DeepSpeed's launcher, DataLoader, containers; drivers of XPUs */
-    SIGNAL(" Killed ", "shell"),
-    SIGNAL("killed  ", "shell"),
-    SIGNAL("Killed", "shell"),
+    /* torchrun, DeepSpeed's launcher, DataLoader, containers; drivers of XPUs */
     SIGNAL("(exitcode: -9)", NULL),
     SIGNAL("exitcode  : -9 ", NULL),
     SIGNAL("return code = -9", NULL),
@@ -163,6 +161,8 @@ const struct log_form log_forms[] = {
     SIGNAL("exit code: 137", NULL),
     SIGNAL("exited with code 137", NULL),
     SIGNAL("xit Code:    137", NULL),
+    SIGNAL("killed  ", "shell"),
+    SIGNAL("Killed", "shell"),
     SIGNAL("RESULT_ERROR_OUT_OF_RESOURCES", "driver"),
 
     /* ---- tables ---- */
@@ -372,6 +372,7 @@ const struct log_figure log_told[] = {
     {"this process has", BEHIND, NOTE_PROCESS_USED, 0},
     {" allowed;", BEFORE, NOTE_ALLOWED, 0},
     {" is allocated by PyTorch", BEFORE, NOTE_ALLOCATED, 0},
+    {" allocated in private pools", BEFORE, NOTE_PRIVATE, 0}, /* since 2.4 */
     {" is reserved by PyTorch but unallocated", BEFORE, NOTE_UNALLOCATED, 0},
     /* PyTorch to 2.0, and the backends that kept its words */
     {" total capacity", BEFORE, NOTE_DEVICE_TOTAL, 0},
