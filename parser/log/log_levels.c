@@ -113,14 +113,14 @@ static bool csv_row(const struct log_state *state, struct text line, struct log_
 /* ---- rows of log_table.c ---- */
 
 /* The number that begins a line of a tool's table: "|   0  NVIDIA H100 80GB HBM3          On  |". Where a second one
- * follows, it is the chip's own: "| 1     3                   | 0000:9F:00.0". False: there is none. */
-static bool table_number(struct text line, uint64_t *number) {
-    uint64_t second;
-    uint32_t bar = log_find(line, 0, "|"), at = bar != LOG_NONE ? log_skip(line, bar + 1) : line.nbytes,
-             next = log_count(line, at, number);
-    if (next != LOG_NONE && log_count(line, log_skip(line, next), &second) != LOG_NONE)
-        *number = second;
-    return next != LOG_NONE;
+ * follows, it is the chip's own: "| 1     3                   | 0000:9F:00.0". Returns how many there are. */
+static unsigned table_numbers(struct text line, uint64_t *number) {
+    unsigned n = 0;
+    uint32_t at = log_find(line, 0, "|");
+    for (at = at != LOG_NONE ? at + 1 : line.nbytes; n < 2; n++)
+        if ((at = log_count(line, log_skip(line, at), number)) == LOG_NONE)
+            break;
+    return n;
 }
 
 /* Finds the device of a line: it names one, "GPU[0]" of rocm-smi, "strata-device gpu=0", " on cuda:1"; or an earlier
@@ -131,11 +131,8 @@ static void gpu_find(const struct log_state *state, unsigned flags, struct text 
     log_gpu_find(line, words, 4 + log_has(line, "memory (MB)"), row);
     if ((flags & FLAG_CARRIED) != 0 && state->streams->device >= 0)
         row->of.gpu = state->streams->device;
-    if ((flags & FLAG_BEFORE) == 0 || !table_number(log_unwrapped(state->before), &number))
-        return;
-    uint32_t bar = log_find(line, 0, "|"), next = log_count(line, log_skip(line, bar + 1), &second);
-    bool chip = next != LOG_NONE && log_count(line, log_skip(line, next), &second) != LOG_NONE;
-    log_gpu_set(row, chip ? second : number);
+    if ((flags & FLAG_BEFORE) != 0 && table_numbers(log_unwrapped(state->before), &number) != 0)
+        log_gpu_set(row, table_numbers(line, &second) == 2 ? second : number);
 }
 
 /* Adds what is used, of free and total. */

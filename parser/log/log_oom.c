@@ -278,14 +278,6 @@ static void tail_keep(struct log_oom *oom, struct text line) {
     memcpy(oom->tail, line.at + line.nbytes - oom->tail_nbytes, oom->tail_nbytes);
 }
 
-static void request_read(struct text line, struct log_row *row) {
-    static const struct log_figure request[] = {{"ried to allocate", BEHIND, NOTE_ASKED, 0},
-                                                {"llocation of size", BEHIND, NOTE_ASKED, 1},
-                                                {"info [size:", BEHIND, NOTE_ASKED, 1},
-                                                {NULL, BEHIND, NOTE_ASKED, 0}};
-    (void)log_figures_read(line, request, row);
-}
-
 /* Reads figures whose words are split between the end of the line before and the beginning of this one. */
 static void seam_read(struct log_state *state, struct log_oom *oom, struct text line, struct log_row *row) {
     uint8_t seam[2 * OOM_TAIL + 1];
@@ -297,7 +289,6 @@ static void seam_read(struct log_state *state, struct log_oom *oom, struct text 
         seam[oom->tail_nbytes] = ' ';
         memcpy(seam + begin, line.at, n);
         struct text text = {seam, begin + n};
-        request_read(text, row);
         (void)log_figures_read(text, log_told, row);
         setting_read(state, text, row);
         oom->since_2_1 |= log_has(text, unallocated);
@@ -332,7 +323,6 @@ static bool oom_go_on(struct log_state *state, struct text line, const struct lo
     if (log_knows(found, NOTE_ASKED))
         log_know_first(&row, NOTE_ASKED, log_number(found, NOTE_ASKED));
     seam_read(state, oom, line, &row);
-    request_read(line, &row);
     figures_read(state, line, &row);
     tail_keep(oom, line);
     if (log_figures_of(&row) == log_figures_of(&oom->raw) &&

@@ -16,15 +16,13 @@ static uint32_t number_read(struct text line, uint32_t at, struct decimal *decim
 
 /* "12.5 GB" of 10^9 bytes each; a bare number in `bare`, if that is not 0. */
 static bool decimal_size(struct text line, uint32_t at, uint64_t bare, uint64_t *nbytes) {
-    static const struct {
-        const char *name;
-        uint64_t unit;
-    } units[] = {{"GB", 1000000000}, {"MB", 1000000}, {"KB", 1000}};
     struct decimal decimal;
-    uint32_t length = number_read(line, at, &decimal), unit = log_skip(line, at + length);
-    for (size_t i = 0; i < sizeof units / sizeof *units && length != 0; i++)
-        if (log_find(line, unit, units[i].name) == unit)
-            bare = units[i].unit;
+    uint32_t length = number_read(line, at, &decimal), end = at + length;
+    uint64_t unit = log_unit(line, at + length, &end), power = 1;
+    for (uint64_t left = unit; left > 1; left >>= 10)
+        power *= 1000;
+    if (unit != 0)
+        bare = text_ends((struct text){line.at, end}, "iB") ? unit : power;
     return length != 0 && bare != 0 && decimal.whole < 100000000 && decimal_times(&decimal, bare, nbytes);
 }
 

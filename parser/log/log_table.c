@@ -365,6 +365,10 @@ const uint32_t log_n_forms = sizeof log_forms / sizeof *log_forms;
 _Static_assert(2 * sizeof log_forms / sizeof *log_forms <= LOG_WORDS_MOST, "a bit for each word");
 
 const struct log_figure log_told[] = {
+    /* the request, in a line below the error's words */
+    {"ried to allocate", BEHIND, NOTE_ASKED, 0},
+    {"llocation of size", BEHIND, NOTE_ASKED, 1},
+    {"info [size:", BEHIND, NOTE_ASKED, 1},
     /* PyTorch since 2.1; 2.1 wrote "capacty" */
     {"has a total capacity of", BEHIND, NOTE_DEVICE_TOTAL, 0},
     {"has a total capacty of", BEHIND, NOTE_DEVICE_TOTAL, 0},

@@ -272,16 +272,15 @@ bool log_search(struct text text, const char *pattern, struct text *name, uint64
 
 /* "[2025-11-10 19:59:09 TP1]" of SGLang, "(Worker_TP0 pid=9)" of vLLM; not if other kinds of ranks are beside it. */
 static uint32_t rank_of_server(struct text text) {
+    static const char *const patterns[] = {" TP#]", " TP# ", " TP#_", "_TP#]", "_TP# ", "_TP#_"};
     struct text head = {text.at, text.nbytes < 96 ? text.nbytes : 96};
-    uint64_t rank;
-    uint32_t at = log_find(head, 0, "TP");
-    if (at == LOG_NONE || at == 0 || (text.at[at - 1] != ' ' && text.at[at - 1] != '_') ||
-        log_find(head, 0, "DP") != LOG_NONE || log_find(head, 0, "PP") != LOG_NONE)
+    uint64_t rank = LOG_NONE;
+    if (log_find(head, 0, "TP") == LOG_NONE || log_find(head, 0, "DP") != LOG_NONE ||
+        log_find(head, 0, "PP") != LOG_NONE)
         return LOG_NONE;
-    uint32_t next = log_count(head, at + 2, &rank);
-    bool ends = next != LOG_NONE && next < head.nbytes &&
-                (head.at[next] == ']' || head.at[next] == ' ' || head.at[next] == '_');
-    return ends && rank < RANK_MAX ? (uint32_t)rank : LOG_NONE;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && rank == LOG_NONE; i++)
+        (void)log_search(head, patterns[i], NULL, &rank);
+    return rank < RANK_MAX ? (uint32_t)rank : LOG_NONE;
 }
 
 /* torchrun and loggers, wherever they put it; Arctic Training, Open MPI's --tag-output and srun -l, at the beginning. */

@@ -236,26 +236,6 @@ bool log_traceback_line(struct log_state *state, struct text line) {
     return taken;
 }
 
-/* The number of lines down to the innermost own one; all if there is none. */
-static uint32_t own_depth(const struct log_traceback *traceback) {
-    uint32_t depth = traceback->count;
-    while (depth > 0 && !traceback->own[depth - 1])
-        depth--;
-    return depth != 0 ? depth : traceback->count;
-}
-
-/* Turns the frames of a traceback that begins with its innermost line. */
-static void frames_turn(struct log_traceback *traceback) {
-    for (uint32_t i = 0, k = traceback->count; traceback->innermost_first && i + 1 < k--; i++) {
-        uint32_t frame = traceback->frame[i];
-        bool own = traceback->own[i];
-        traceback->frame[i] = traceback->frame[k];
-        traceback->own[i] = traceback->own[k];
-        traceback->frame[k] = frame;
-        traceback->own[k] = own;
-    }
-}
-
 uint32_t log_traceback_end(struct log_state *state, struct log_traceback *traceback) {
     struct log_traceback old = *traceback;
     uint32_t innermost_first[TRACEBACK_FRAMES];
@@ -267,13 +247,16 @@ uint32_t log_traceback_end(struct log_state *state, struct log_traceback *traceb
                                         .n_shared = old.n_shared != 0 ? old.n_shared - 1 : 0};
     if (old.n_shared != 0)
         return old.shared;
-    frames_turn(&old);
     /* of several, the list is known if each began with its first line, and none went another way */
-    bool known = old.n_open <= 1 || (old.n_begun == old.n_open && !old.parted);
-    uint32_t n = known ? own_depth(&old) : 0;
-    for (uint32_t i = 0; i < n; i++)
-        innermost_first[i] = old.frame[n - 1 - i];
-    traceback->ends_own = n != 0 && old.own[n - 1];
+    bool known = old.n_open <= 1 || (old.n_begun == old.n_open && !old.parted), own = false;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < old.count && known; i++) {
+        uint32_t at = old.innermost_first ? i : old.count - 1 - i;
+        n = old.own[at] && !own ? 0 : n; /* what an own line calls does not matter */
+        own |= old.own[at];
+        innermost_first[n++] = old.frame[at];
+    }
+    traceback->ends_own = own;
     traceback->shared = 0;
     if (n != 0)
         state->failed |= !intern_stack(&state->interner, innermost_first, n, &traceback->shared);
