@@ -282,17 +282,9 @@ static bool log_finish(struct log_state *state) {
     return !state->failed && log_build(state) && interner_finish(&state->interner);
 }
 
-/* Makes the automaton of all forms' words. */
-static struct log_words *words_make(struct arena *arena) {
-    const char *word[LOG_WORDS_MOST] = {NULL};
-    for (uint32_t i = 0; i < 2 * log_n_forms; i++)
-        word[i] = log_forms[i / 2].needs[i % 2];
-    return log_words_make(arena, word, 2 * log_n_forms);
-}
-
 bool log_read(struct cursor *cursor, struct trace *trace) {
     struct log_state *state = arena_alloc(&trace->arena, sizeof *state);
-    struct log_words *words = words_make(&trace->arena);
+    struct log_words *words = log_words_make(&trace->arena);
     if (state == NULL || words == NULL)
         return cursor_fail_memory(cursor, 0);
     *state = (struct log_state){.cursor = cursor, .trace = trace, .words = words, .line = 1};
@@ -302,7 +294,6 @@ bool log_read(struct cursor *cursor, struct trace *trace) {
     bool done = cursor->error->code == READ_OK &&
                 ((!state->failed && log_finish(state)) || cursor_fail_memory(cursor, cursor_offset(cursor)));
     ARENA_DROP(&trace->arena, state->rows.value, state->rows.entry);
-    log_words_drop(words, &trace->arena);
     interner_release(&state->interner);
     return done;
 }

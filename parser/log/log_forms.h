@@ -1,6 +1,6 @@
 /*
  * The forms of lines that say something about memory, as one table (log_table.c); docs/inputs-reference.md names their
- * sources. An automaton finds the words of all forms in one pass; a line without any of them is not looked at, unless
+ * sources. The words of all forms are found in one pass; a line without any of them is not looked at, unless
  * a message of several lines is open. A new form is one row there, and one sample in samples/log_forms.py. Private to
  * parser/log/.
  */
@@ -9,7 +9,6 @@
 #include "parser/log/log.h"
 #include "parser/log/log_pieces.h"
 #include "parser/log/log_traceback.h"
-#include "parser/log/log_words.h"
 
 /* What a form is about. The order in which forms are tried is that of the kinds, then that of the rows: a row stands
  * before those whose words its own include (tests/unit/parser/log_forms_test.c). The first that reads a line takes it. */
@@ -52,6 +51,20 @@ struct log_form {
     struct log_figure figures[FORM_FIGURES];
 };
 
+/* Where the words of forms begin, by their first two bytes: few pairs of a line begin any. A word of form `i` is number
+ * 2 * i or 2 * i + 1; numbers are kept as 1 + number, 0 for none. */
+enum { LOG_FORMS_MOST = 256 };
+struct log_words {
+    uint16_t first[1 << 16], next[2 * LOG_FORMS_MOST];
+    uint8_t length[2 * LOG_FORMS_MOST];
+};
+
+/* The forms whose words a line has all, rising. */
+struct log_hits {
+    uint16_t form[LOG_FORMS_MOST];
+    uint32_t n_forms;
+};
+
 extern const struct log_form log_forms[];
 extern const uint32_t log_n_forms;
 
@@ -61,11 +74,6 @@ extern const struct log_figure log_told[];
 /* Whose allocator it was, by a word of the message, and the variable that sets it up: words, backend, variable or NULL,
  * up to NULL. */
 extern const char *const log_backends[][3];
-
-/* Word `need` of form `form`. */
-static inline uint32_t log_word_of(uint32_t form, unsigned need) {
-    return 2 * form + need;
-}
 
 /* ---- what lines hand on to later lines ---- */
 
@@ -168,6 +176,9 @@ void log_put(struct log_state *state, uint32_t index, struct log_row *row);
 int32_t log_rank_of(struct text line, struct text inner);
 
 /* ---- log_table.c ---- */
+
+/* NULL: no memory. */
+struct log_words *log_words_make(struct arena *arena);
 
 /* Finds the forms whose words the line has, and lists them. False: the line has no word of any. O(line). */
 bool log_forms_find(const struct log_words *words, struct text line, struct log_hits *hits);

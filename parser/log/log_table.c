@@ -2,6 +2,8 @@
 
 #include "base/numbers.h"
 
+#include <string.h>
+
 /* 10^9 bytes. */
 #define GB UINT64_C(1000000000)
 
@@ -362,7 +364,7 @@ const struct log_form log_forms[] = {
 
 const uint32_t log_n_forms = sizeof log_forms / sizeof *log_forms;
 
-_Static_assert(2 * sizeof log_forms / sizeof *log_forms <= LOG_WORDS_MOST, "a bit for each word");
+_Static_assert(sizeof log_forms / sizeof *log_forms <= LOG_FORMS_MOST, "a bit for each word");
 
 const struct log_figure log_told[] = {
     /* the request, in a line below the error's words */
@@ -424,18 +426,40 @@ const char *const log_backends[][3] = {{"CUDA out of memory", "CUDA", "PYTORCH_C
                                        {"uda", "CUDA", NULL},
                                        {NULL, NULL, NULL}};
 
+struct log_words *log_words_make(struct arena *arena) {
+    struct log_words *words = arena_alloc(arena, sizeof *words);
+    for (uint32_t i = 0; i < 2 * log_n_forms && words != NULL; i++) {
+        const char *word = log_forms[i / 2].needs[i % 2];
+        if (word == NULL)
+            continue;
+        uint16_t *first = &words->first[(uint8_t)word[0] | (uint8_t)word[1] << 8];
+        words->length[i] = (uint8_t)strlen(word);
+        words->next[i] = *first;
+        *first = (uint16_t)(i + 1);
+    }
+    return words;
+}
+
 bool log_forms_find(const struct log_words *words, struct text line, struct log_hits *hits) {
+    uint64_t bits[LOG_FORMS_MOST / 32] = {0};
+    bool any = false;
     hits->n_forms = 0;
-    if (!log_words_find(words, line, hits))
-        return false;
-    for (uint32_t word = 0; word < 2 * log_n_forms; word += 64)
-        for (uint64_t left = hits->bits[word / 64] & UINT64_C(0x5555555555555555); left != 0;
-             left &= left - 1) {
-            uint32_t form = (word + (uint32_t)__builtin_ctzll(left)) / 2;
-            if (log_forms[form].needs[1] == NULL || log_hit(hits, log_word_of(form, 1)))
-                hits->form[hits->n_forms++] = (uint16_t)form;
+    for (uint32_t i = 0; i + 1 < line.nbytes; i++)
+        for (uint32_t at = words->first[line.at[i] | line.at[i + 1] << 8]; at != 0;
+             at = words->next[at - 1]) {
+            uint32_t word = at - 1, length = words->length[word];
+            if (length > line.nbytes - i ||
+                memcmp(line.at + i, log_forms[word / 2].needs[word % 2], length) != 0)
+                continue;
+            bits[word / 64] |= UINT64_C(1) << word % 64;
+            any = true;
         }
-    return true;
+    for (uint32_t form = 0; form < log_n_forms && any; form++) {
+        uint64_t both = bits[form / 32] >> form % 32 * 2 & 3;
+        if (both == 3 || (both == 1 && log_forms[form].needs[1] == NULL))
+            hits->form[hits->n_forms++] = (uint16_t)form;
+    }
+    return any;
 }
 
 uint32_t log_form_of(const struct log_hits *hits, enum log_kind kind, uint32_t from) {
