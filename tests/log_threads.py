@@ -125,6 +125,7 @@ THREADS = (
      "(Worker_TP1 pid=448) INFO 08-14 14:07:41 [gpu_worker.py:701] CUDA graph pool memory: 0.25 GiB (actual), 0.75 GiB (estimated), difference: 0.50 GiB (66.7%).",
      {1: {"budget": {"graphs_planned": gib(0.75), "kv_cache": gib(6.25), "tokens": 188640, "graphs": gib(0.25)}}}),
     ("vLLM: the pool took less than nothing", "CUDA graph pool memory: -0.19 GiB (actual), 2.50 GiB (estimated), difference: 2.62 GiB", {0: {"budget": {"graphs_planned": gib(2.5)}}}),
+    ("vLLM 0.7, by its worker", "INFO 02-10 10:00:00 worker.py:266] available_kv_cache_memory 53.25GiB", {0: {"budget": {"kv_cache": gib(53.25)}}}),
     ("vLLM's debugging lines", "(EngineCore pid=418) DEBUG 09-02 20:06:36 [v1/worker/gpu_worker.py:548] Initial free memory: 78.75 GiB; Requested memory: 0.825000 (util), 65.25 GiB\n(EngineCore pid=418) DEBUG 09-02 20:06:36 [v1/worker/gpu_worker.py:554] Free memory after profiling: 77.50 GiB (total), 64.25 GiB (within requested)\n"
      "(EngineCore pid=418) DEBUG 09-02 20:06:36 [v1/worker/gpu_worker.py:559] Memory profiling takes 14.06 seconds. Total non KV cache memory: 1.00GiB; torch peak memory increase: 0.25GiB; non-torch forward increase memory: 0.50GiB; weights memory: 0.75GiB.\n(EngineCore pid=418) INFO 09-02 20:06:36 [v1/worker/gpu_worker.py:560] Available KV cache memory: 64.25 GiB",
      {0: {"budget": {"available": gib(78.75), "usable": gib(65.25), "activations": gib(0.25), "non_torch": gib(0.5), "weights": gib(0.75), "kv_cache": gib(64.25)}}}),
@@ -182,6 +183,8 @@ THREADS = (
     ("a notebook's kernel", "Kernel Restarting: The kernel for train.ipynb appears to have died. It will restart automatically.", None),
 
     # ---- tools ----
+    ("nvidia-smi, by one rank of two", "[rank0]: |   0  NVIDIA H100 80GB HBM3          On  |\n[rank0]: | N/A   38C    P0    49W / 700W |    449MiB / 81559MiB |      0%      Default |\n[rank0]: |   1  NVIDIA H100 80GB HBM3          On  |\n[rank0]: | N/A   38C    P0    49W / 700W |    947MiB / 81559MiB |      0%      Default |",
+     {0: {"device": 449 * MIB}, 1: {"device": 947 * MIB}}),
     ("nvidia-smi 535 above the error", "| NVIDIA-SMI 535.54.03              Driver Version: 535.54.03    CUDA Version: 12.2     |\n| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |\n|   0  NVIDIA GeForce RTX 4090        Off | 00000000:4F:00.0 Off |                  Off |\n| 31%   28C    P8              21W / 450W |  23393MiB / 24564MiB |      0%      Default |\n|                                         |                      |                  N/A |\n"
      "|   1  NVIDIA GeForce RTX 4090        Off | 00000000:5F:00.0 Off |                  Off |\n| 31%   28C    P8              21W / 450W |      3MiB / 24564MiB |      0%      Default |\n| Processes:                                                                            |\n|    0   N/A  N/A      2211      C   python                                      23386MiB |\n" + cuda("64.00 MiB", 0, "23.64 GiB", "20.00 MiB", "740.00 MiB", "500.00 MiB", "20.00 MiB"),
      {0: {"oom": [("in_use", 64 * MIB)], "says": ["Other processes hold", "nvidia-smi"], "never": ["may help"]}, 1: {"device": 3 * MIB}}),

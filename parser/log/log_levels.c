@@ -69,14 +69,6 @@ static struct text csv_cell(struct text line, uint32_t *at) {
     return (struct text){line.at + begin, end - begin};
 }
 
-/* The last word of a cell, because a logger may put a prefix before the first cell. */
-static struct text last_word(struct text cell) {
-    uint32_t at = cell.nbytes;
-    while (at > 0 && cell.at[at - 1] != ' ' && cell.at[at - 1] != ':')
-        at--;
-    return text_from(cell, at);
-}
-
 static void csv_head(struct log_state *state, struct text line) {
     state->n_columns = 0;
     for (uint32_t at = 0; at != LOG_NONE && state->n_columns < LOG_CSV_COLUMNS;) {
@@ -84,7 +76,7 @@ static void csv_head(struct log_state *state, struct text line) {
         state->column[state->n_columns++] = text_contains(name, "memory.used")    ? COLUMN_USED
                                             : text_contains(name, "memory.total") ? COLUMN_TOTAL
                                             : text_contains(name, "memory.free")  ? COLUMN_FREE
-                                            : text_is(last_word(name), "index")   ? COLUMN_INDEX
+                                            : text_ends(name, "index")            ? COLUMN_INDEX
                                                                                   : COLUMN_NONE;
     }
 }
@@ -99,8 +91,9 @@ static bool csv_row(const struct log_state *state, struct text line, struct log_
     for (uint32_t at = 0; at != LOG_NONE; n++) {
         struct text cell = csv_cell(line, &at);
         unsigned column = n < state->n_columns ? state->column[n] : COLUMN_NONE;
+        /* a logger may put a prefix before the first cell */
         if (column == COLUMN_INDEX &&
-            log_count(cell, cell.nbytes - last_word(cell).nbytes, &number) == cell.nbytes)
+            log_count(cell, log_digits_begin(cell, cell.nbytes), &number) == cell.nbytes)
             log_gpu_set(row, number);
         else if (column >= COLUMN_TOTAL && log_size(cell, 0, MIB, &number) == cell.nbytes)
             log_know(row, whats[column], number);

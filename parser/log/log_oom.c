@@ -19,14 +19,12 @@ static const char unallocated[] = "reserved by PyTorch but unallocated";
 
 /* "Process 560 has 7.95 GiB memory in use.": adds up the other processes. */
 static void processes_read(struct text line, struct log_row *row) {
-    uint64_t number, nbytes;
-    for (uint32_t at = log_find(line, 0, "Process "); at != LOG_NONE;
+    uint64_t pid, nbytes;
+    for (uint32_t at = log_find(line, 0, "Process "), next; at != LOG_NONE;
          at = log_find(line, at + 1, "Process ")) {
-        uint32_t next = log_count(line, at + 8, &number);
-        if (next == LOG_NONE || !text_has_at(line, next, " has "))
-            continue;
-        next = log_size(line, next + 5, 0, &nbytes);
-        if (next != LOG_NONE && text_has_at(line, next, " memory in use"))
+        next = log_match(line, at, "Process # has ", NULL, &pid);
+        if (next != LOG_NONE && (next = log_size(line, next, 0, &nbytes)) != LOG_NONE &&
+            text_has_at(line, next, " memory in use"))
             log_know(row, NOTE_OTHERS_USED, log_number(row, NOTE_OTHERS_USED) + nbytes);
     }
 }

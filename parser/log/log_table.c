@@ -309,6 +309,7 @@ const struct log_form log_forms[] = {
     FORM("Memory profiling results:", NULL, {"total_gpu_memory", BEHIND, NOTE_BUDGET_TOTAL, 0},
          {"non_torch_memory", BEHIND, NOTE_BUDGET_NON_TORCH, 0},
          {"kv_cache_size", BEHIND, NOTE_BUDGET_KV_CACHE, 0}),
+    ONE("available_kv_cache_memory ", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
     ONE("Available KV cache memory: ", BEHIND, NOTE_BUDGET_KV_CACHE, 0),
     ONE("Model loading took", BEHIND, NOTE_BUDGET_WEIGHTS, 0),
     ONE("Estimated CUDA graph memory:", BEHIND, NOTE_BUDGET_GRAPHS_PLANNED, 0),
