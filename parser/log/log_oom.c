@@ -87,6 +87,7 @@ static void setting_complete(struct log_state *state, struct log_row *row, bool 
         if (log_backends[i][2] != NULL && text_is(backend, log_backends[i][1])) {
             row->value[NOTE_SETTING].text = log_string(state, word_text(log_backends[i][2]));
             log_know_first(row, NOTE_SETTING, SETTING_EXPANDABLE);
+            return; /* a new string may have moved the backend's */
         }
 }
 
