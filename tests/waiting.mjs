@@ -51,11 +51,14 @@ export async function eventually(check) {
 const LATE_FRAMES = Number(process.env.STRATA_LATE_FRAMES ?? 0);
 const LATE_TIMERS = Number(process.env.STRATA_LATE_TIMERS ?? 0);
 
+/** Timers below a second run in this part of their time, in the same order: tests wait for the end of each. */
+const PACE = 1 / 8;
+
 /**
  * Runs in a page before its own scripts: counts pending frames, timers and messages between the ports of a channel for
- * rest(). Timers of a second or more only remove messages, so they do not count. @param {number[]} late frames and timers
+ * rest(). Timers of a second or more only remove messages, so they do not count. @param {number[]} late frames and timers, pace
  */
-function followWork([lateFrames, lateTimers]) {
+function followWork([lateFrames, lateTimers, pace]) {
     const [timer, clear, frame] = [window.setTimeout.bind(window), window.clearTimeout.bind(window), window.requestAnimationFrame.bind(window)];
     /** @type {Set<number>} */
     const frames = new Set();
@@ -79,7 +82,7 @@ function followWork([lateFrames, lateTimers]) {
             const id = timer(() => {
                 timers.delete(id);
                 act(...values);
-            }, wait + lateTimers);
+            }, (wait < 1000 ? wait * pace : wait) + lateTimers);
             if (wait < 1000) timers.add(id);
             return id;
         },
@@ -118,7 +121,7 @@ function followWork([lateFrames, lateTimers]) {
 /** Lets rest() follow the pages of a context, and delays them if the environment says so. @param
  * {import("playwright-core").BrowserContext} context */
 export async function followed(context) {
-    await context.addInitScript(followWork, [LATE_FRAMES, LATE_TIMERS]);
+    await context.addInitScript(followWork, [LATE_FRAMES, LATE_TIMERS, PACE]);
     return context;
 }
 
