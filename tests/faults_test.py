@@ -4,7 +4,7 @@ ends the run at any moment. It may exit with 0 only if it wrote the bytes of a g
 wrong, and leave neither a partial nor a temporary file.
 
 Environment: STRATA, path of the program; FAULTS, path of the library that makes calls fail (faults/faults.c);
-STRATA_TEST_ALL=ON lets every call fail instead of some 10 of each kind. Allocations fail in faults_memory_test.py.
+STRATA_TEST_ALL=ON lets every call fail instead of some 6 of each kind. Allocations fail in faults_memory_test.py.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ import unittest
 sys.dont_write_bytecode = True
 from faults_case import FAULTS, SAMPLES, STRATA, STREAMS, TIMEOUT_S, Batch, Case, Streams, Verbs  # noqa: E402
 
-POINTS = 10
+POINTS = 6
 
 
 def points(total):
