@@ -159,14 +159,14 @@ class Many(Batch):
 
     def test_calls(self):
         for kind in ("write", "fsync", "rename", "open", "mkdir", "fork", "thread", "close", "read"):
-            for nth in range(1, 12):
+            for nth in points(11):
                 self.check(f"{kind}:{nth}:28")
 
     def test_signals(self):
         """SIGTERM at any call leaves complete files only, and no temporary names."""
         ended = 0
         for kind in ("write", "fsync", "rename", "open", "mkdir", "close", "read", "fstat"):
-            for nth in range(1, self.totals[kind] + 1):
+            for nth in points(self.totals[kind]):
                 with self.subTest(kind=kind, nth=nth):
                     self.empty()
                     done = self.strata(*self.words, fault=f"{kind}:{nth}:term")

@@ -163,7 +163,7 @@ async function follow(page, address) {
 const INPUTS = ["", "train", "oom", "two_devices", "streams"];
 
 describe("an address restores the view", { skip }, () => {
-    const count = runsAll ? 40 : 4;
+    const count = runsAll ? 40 : 2;
 
     for (const [nth, name] of INPUTS.entries())
         test(`of ${name || "the simulated recording"}, after addresses, scripts and keys in any order`, async () => {
