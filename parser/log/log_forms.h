@@ -55,6 +55,7 @@ struct log_form {
  * 2 * i or 2 * i + 1; numbers are kept as 1 + number, 0 for none. */
 enum { LOG_FORMS_MOST = 256 };
 struct log_words {
+    uint64_t begins[(1 << 16) / 64]; /* bits of `first` that are not 0: few bytes, which stay in the cache */
     uint16_t first[1 << 16], next[2 * LOG_FORMS_MOST];
     uint8_t length[2 * LOG_FORMS_MOST];
 };

@@ -134,6 +134,8 @@ static bool signal_line(struct log_state *state, const struct log_form *form, st
 
 bool log_kill_line(struct log_state *state, struct text line, const struct log_row *fresh) {
     const struct log_hits *hits = &state->hits;
+    if (log_form_of(hits, FORM_KILL, 0) == LOG_NONE && log_form_of(hits, FORM_SIGNAL, 0) == LOG_NONE)
+        return false;
     struct log_row row = *fresh;
     struct victim victim;
     bool taken = false;

@@ -341,8 +341,10 @@ static bool oom_go_on(struct log_state *state, struct text line, const struct lo
 bool log_oom_line(struct log_state *state, struct text line, const struct log_row *fresh) {
     struct log_stream *stream = state->streams;
     struct log_oom *oom = &stream->oom;
-    struct log_row row = *fresh;
     bool open = oom->lines_left != 0, other = log_form_of(&state->hits, FORM_OTHER, 0) != LOG_NONE;
+    if (!open && log_form_of(&state->hits, FORM_ERROR, 0) == LOG_NONE)
+        return false;
+    struct log_row row = *fresh;
     const struct log_form *form = other ? NULL : error_find(&state->hits, line, &row);
     if (form == NULL && !open)
         return false;

@@ -433,7 +433,9 @@ struct log_words *log_words_make(struct arena *arena) {
         const char *word = log_forms[i / 2].needs[i % 2];
         if (word == NULL)
             continue;
-        uint16_t *first = &words->first[(uint8_t)word[0] | (uint8_t)word[1] << 8];
+        uint32_t pair = (uint32_t)(uint8_t)word[0] | (uint32_t)(uint8_t)word[1] << 8;
+        uint16_t *first = &words->first[pair];
+        words->begins[pair / 64] |= UINT64_C(1) << pair % 64;
         words->length[i] = (uint8_t)strlen(word);
         words->next[i] = *first;
         *first = (uint16_t)(i + 1);
@@ -445,9 +447,11 @@ bool log_forms_find(const struct log_words *words, struct text line, struct log_
     uint64_t bits[LOG_FORMS_MOST / 32] = {0};
     bool any = false;
     hits->n_forms = 0;
-    for (uint32_t i = 0; i + 1 < line.nbytes; i++)
-        for (uint32_t at = words->first[line.at[i] | line.at[i + 1] << 8]; at != 0;
-             at = words->next[at - 1]) {
+    for (uint32_t i = 0; i + 1 < line.nbytes; i++) {
+        uint32_t pair = (uint32_t)line.at[i] | (uint32_t)line.at[i + 1] << 8;
+        if ((words->begins[pair / 64] >> pair % 64 & 1) == 0)
+            continue;
+        for (uint32_t at = words->first[pair]; at != 0; at = words->next[at - 1]) {
             uint32_t word = at - 1, length = words->length[word];
             if (length > line.nbytes - i ||
                 memcmp(line.at + i, log_forms[word / 2].needs[word % 2], length) != 0)
@@ -455,11 +459,13 @@ bool log_forms_find(const struct log_words *words, struct text line, struct log_
             bits[word / 64] |= UINT64_C(1) << word % 64;
             any = true;
         }
-    for (uint32_t form = 0; form < log_n_forms && any; form++) {
-        uint64_t both = bits[form / 32] >> form % 32 * 2 & 3;
-        if (both == 3 || (both == 1 && log_forms[form].needs[1] == NULL))
-            hits->form[hits->n_forms++] = (uint16_t)form;
     }
+    for (uint32_t word = 0; word < 2 * log_n_forms && any; word += 64)
+        for (uint64_t left = bits[word / 64] & UINT64_C(0x5555555555555555); left != 0; left &= left - 1) {
+            uint32_t first = word + (uint32_t)__builtin_ctzll(left);
+            if (log_forms[first / 2].needs[1] == NULL || (bits[word / 64] >> (first % 64 + 1) & 1) != 0)
+                hits->form[hits->n_forms++] = (uint16_t)(first / 2);
+        }
     return any;
 }
 

@@ -215,7 +215,8 @@ static uint32_t level_length(struct text text, uint32_t at) {
 }
 
 static bool is_class(char byte) {
-    return byte != '\0' && strchr("#%~@$&^", byte) != NULL;
+    return byte == '#' || byte == '%' || byte == '~' || byte == '@' || byte == '$' || byte == '&' ||
+           byte == '^';
 }
 
 static bool class_has(char class, uint8_t byte) {
@@ -223,15 +224,15 @@ static bool class_has(char class, uint8_t byte) {
     case '%': return is_in_word(byte) || byte == '.' || byte == '-';
     case '~': return byte == ' ';
     case '@': return byte != ' ';
-    case '&': return strchr(" =:_-", byte) != NULL && byte != '\0';
+    case '&': return byte == ' ' || byte == '=' || byte == ':' || byte == '_' || byte == '-';
     default: return byte != ')';
     }
 }
 
 uint32_t log_match(struct text text, uint32_t at, const char *pattern, struct text *name, uint64_t *number) {
     for (uint64_t count = 0; *pattern != '\0'; pattern++) {
-        uint32_t n = 0, least = strchr("~&", *pattern) == NULL, most = *pattern == '&' ? 2 : PREFIX_NBYTES,
-                 next;
+        uint32_t n = 0, least = *pattern != '~' && *pattern != '&',
+                 most = *pattern == '&' ? 2 : PREFIX_NBYTES, next;
         if (*pattern == '#') {
             if ((next = log_count(text, at, &count)) == LOG_NONE)
                 return LOG_NONE;
@@ -291,7 +292,8 @@ uint32_t log_rank(struct text text) {
                                                                                           "~#: "};
     uint64_t rank;
     for (uint32_t at = 0; at < text.nbytes && at < PREFIX_NBYTES; at++) {
-        if (strchr("rR[", text.at[at]) == NULL || (at > 0 && is_in_word(text.at[at - 1])))
+        uint8_t byte = text.at[at];
+        if ((byte != 'r' && byte != 'R' && byte != '[') || (at > 0 && is_in_word(text.at[at - 1])))
             continue;
         for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
             if (log_match(text, at, inside[i], NULL, &rank) != LOG_NONE && rank < RANK_MAX)
