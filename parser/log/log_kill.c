@@ -93,10 +93,10 @@ static void kill_add(struct log_state *state, struct log_row *row) {
     struct log_row *last = possible ? &state->signal_row : &state->kill_row;
     bool named = log_knows(row, NOTE_HOST_USED) ||
                  log_has(trace_text(state->trace, row->value[NOTE_KILLED].text), "pid ");
-    if (!possible && state->kill != 0 && log_figures_of(row) == 0 &&
-        row->value[NOTE_KILLED].text == state->kill_row.value[NOTE_KILLED].text)
+    bool again = row->value[NOTE_KILLED].text == state->kill_row.value[NOTE_KILLED].text;
+    if (!possible && state->kill != 0 && again && !log_knows(row, NOTE_HOST_USED))
         return; /* "reaped process 77 (python)", of one that was killed before */
-    if (!possible && state->kill != 0 && named && log_figures_of(&state->kill_row) == 0)
+    if (!possible && state->kill != 0 && named && !log_knows(&state->kill_row, NOTE_HOST_USED))
         state->rows.entry[state->kill - 1].dropped = true;
     if (!possible && state->signal != 0) {
         if (!named && state->kill == 0)
