@@ -21,7 +21,7 @@ NOISE_S, NOISE_KIB = 0.02, 8192  # a run takes this much in any case; no exponen
 
 # How many of each dimension one unit of a scale is; devices and pools have limits (docs/inputs-reference.md).
 DIMENSIONS = {"events": 20, "devices": 0.1, "streams": 1, "pools": 0.2, "segments": 1, "annotations": 1, "categories": 1, "stacks": 1,
-              "depth": 0.1, "frames": 1, "texts": 1, "rules": 0.1, "lines": 10, "ranks": 0.1, "files": 0.1}
+              "depth": 0.1, "frames": 1, "texts": 1, "lines": 10, "ranks": 0.1, "files": 0.1}
 VERBS = {"report": ["report", "--json"], "html": ["html"], "png": ["png"], "check": ["check"], "plan": ["plan", "--json"],
          "diff": ["diff", "--json"], "batch": ["batch"], **{kind: ["export", "--to", kind] for kind in ("csv", "sqlite", "pprof", "folded", "perfetto")}}
 OF_LOGS = ("lines", "ranks")  # dimensions of a log, which diff, plan and export refuse
@@ -46,7 +46,6 @@ def copies(path, count, at):
 def recording(size, at):
     """A snapshot, or a log, with so many of each dimension; a dimension that is not named has one."""
     n = {name: max(1, int(size.get(name, 0) * per)) for name, per in DIMENSIONS.items()}
-    (at / "rules").write_text("".join(f"activation function never{i}\n" for i in range(n["rules"])))
     if any(name in OF_LOGS for name in size):
         return log(n, at)
     n_devices = min(n["devices"], 1000)
@@ -72,8 +71,7 @@ def recording(size, at):
 
 def cost(program, verb, path):
     """Seconds of the processor, and the most KiB of memory."""
-    rules = [] if verb in ("plan",) else ["--rules", path.parent / "rules"]
-    words = [program, *VERBS[verb], *rules, *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
+    words = [program, *VERBS[verb], *(["--rule", "peak < 1TiB"] if verb == "check" else []), *([path] if verb == "diff" else []), path]
     out = [] if verb in ("check", "diff", "plan", "report") else ["-o", path.parent / "pages"] if verb == "batch" else ["-f", "-o", path.parent / "out"]
     # A program inherits the memory high-water mark of the one that starts it, so time(1), which is small, starts it.
     done = subprocess.run(["/usr/bin/time", "-f", "%U %S %M", *map(str, words), *map(str, out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -112,10 +112,7 @@ static int batch_work(struct batch *batch) {
     if (!rank_pattern_init(&pattern, batch->settings->batch.rank_regex))
         return EXIT_CODE_USAGE;
     batch->pattern = &pattern;
-    int code =
-        rules_fingerprint(batch->settings->rules, batch->rules_fingerprint) && batch_prepare(batch, &pattern)
-            ? batch_convert_all(batch)
-            : EXIT_CODE_FAILED;
+    int code = batch_prepare(batch, &pattern) ? batch_convert_all(batch) : EXIT_CODE_FAILED;
     rank_pattern_release(&pattern);
     return code;
 }

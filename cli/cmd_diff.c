@@ -461,8 +461,7 @@ static int diff_read(struct side *base, const struct settings *settings) {
         return code;
     if (!output_choose(&output, &request, &base->recording.input))
         return EXIT_CODE_FAILED;
-    code = output_spares_path(&output, settings->rules) ? diff_write_all(base, settings, &output)
-                                                        : EXIT_CODE_FAILED;
+    code = diff_write_all(base, settings, &output);
     if (code == EXIT_CODE_DONE)
         browser_open(settings, output.path);
     output_release(&output);

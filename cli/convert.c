@@ -51,9 +51,9 @@ static int words_write(struct recording *recording, const struct settings *setti
     return code;
 }
 
-/* Refuses an output that would overwrite an input after the first, or the file of --rules. */
+/* Refuses an output that would overwrite an input after the first, or a log of --host. */
 static bool others_are_spared(const struct output *output, const struct settings *settings) {
-    bool spared = output_spares_path(output, settings->rules);
+    bool spared = true;
     for (uint32_t i = 0; i < settings->n_hosts; i++)
         spared = spared && output_spares_path(output, settings->hosts[i]);
     for (uint32_t i = 1; spared && settings->series && i < settings->n_inputs; i++)

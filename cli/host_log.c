@@ -65,7 +65,6 @@ static bool host_read(struct recording *host, const struct settings *settings, c
     own.max_memory_nbytes = limit != 0 ? limit : 1;
     own.n_hosts = own.n_owners = 0;
     own.series = own.redact = false;
-    own.rules = NULL;
     own.format = REPORT_TEXT; /* nobody asks for the log's id */
     if (!recording_open(host, &own) || !recording_read(host, &own))
         return false;

@@ -101,7 +101,6 @@ struct settings {
     /* what of a recording is read and shown, and how */
     bool has_device, redact, redact_all;
     int32_t device;
-    const char *rules;  /* path of a file; NULL: none */
     const char **hosts; /* [n_hosts] paths of logs of the host's memory */
     uint32_t n_hosts;
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */

@@ -306,10 +306,9 @@ static const struct option options[] = {
      "all)"},
     {0, VERB_BATCH | SHAPES, "export", export_kind_words + 1, WORD(export_kind),
      "write an export of each file too (docs/export.md)"},
-    {'r', VERB_BATCH, "recursive", NULL, SET(batch.flat, 0), "descend into directories (the default)"},
     {0, VERB_BATCH, "no-recursive", NULL, SET(batch.flat, 1), "take only the files of the named directories"},
     {0, VERB_BATCH, "resume", NULL, SET(batch.resume, 1),
-     "skip files whose results are up to date (same size,\nmodification time, options and rules)"},
+     "skip files whose results are up to date (same size,\nmodification time and options)"},
     {0, VERB_BATCH, "rank-regex", "REGEX", TEXT(batch.rank_regex, 1),
      "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
      "the step"},
@@ -416,8 +415,6 @@ static const struct option options[] = {
      "(docs/filter.md)"},
     {0, VERB_ALL | SHAPES, "hide-internal", NULL, CALL(apply_hide_internal),
      "leave out allocations not made by your own code:\n--filter own:yes"},
-    {0, VERB_ALL | SHAPES | NAMES_FILE, "rules", "FILE", TEXT(rules, 1),
-     "your own rules for the categories of allocations\n(docs/report.md, Categories)"},
     {0, VERB_ANY | SHAPES, "own", "PATTERN", OWNER(OWNER_USER),
      "files that are your own code: a glob such as '*/lib/mine/*',\nor the name of a folder or module; as "
      "many as you like"},

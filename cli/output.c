@@ -189,8 +189,8 @@ bool output_spares(const struct output *output, const struct input *input) {
 
 bool output_spares_path(const struct output *output, const char *path) {
     struct stat target, read;
-    if (path == NULL || strcmp(output->path, "-") == 0 || stat(output->path, &target) != 0 ||
-        stat(path, &read) != 0 || !S_ISREG(read.st_mode) || !same_file(&target, &read))
+    if (strcmp(output->path, "-") == 0 || stat(output->path, &target) != 0 || stat(path, &read) != 0 ||
+        !S_ISREG(read.st_mode) || !same_file(&target, &read))
         return true;
     terminal_error(output->shown, "is read as well; name another output with -o");
     return false;

@@ -60,7 +60,7 @@ bool output_choose(struct output *output, const struct output_request *request, 
  * was given. False: printed. */
 bool output_spares(const struct output *output, const struct input *input);
 
-/* Does the same for a file that is not open yet, such as rules; NULL: none. A device may be both. */
+/* Does the same for a file that is not open yet, such as the logs of --host. A device may be both. */
 bool output_spares_path(const struct output *output, const char *path);
 
 /*

@@ -7,7 +7,6 @@
 #include "cli/exit_code.h"
 #include "cli/host_log.h"
 #include "cli/memory.h"
-#include "cli/rules.h"
 #include "cli/terminal.h"
 #include "layout/device_part.h"
 #include "layout/owner.h"
@@ -133,14 +132,11 @@ static bool owners_apply(struct recording *recording, const struct settings *set
     return true;
 }
 
-/* Prepares the trace in this order: its id first, since that is the decoded file's; rules and patterns before
+/* Prepares the trace in this order: its id first, since that is the decoded file's; patterns before
  * redaction, since they match paths; the meaning of frames last, once for all devices. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
     if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id))
         return trace_no_memory(recording);
-    recording->rules_refused = settings->rules != NULL && !rules_apply(settings->rules, &recording->trace);
-    if (recording->rules_refused)
-        return false;
     if (!owners_apply(recording, settings))
         return false;
     if (!host_log_apply(recording, settings))
@@ -173,7 +169,6 @@ static bool part_read(struct recording *part, const struct settings *settings, c
     own.series = false;
     own.max_memory_nbytes = limit != 0 ? limit : 1;
     own.format = REPORT_TEXT; /* an id, if asked for, is that of the whole only */
-    own.rules = NULL;
     own.n_owners = own.n_hosts = 0;
     own.redact = false;
     return recording_open(part, &own) && recording_read(part, &own);

@@ -13,7 +13,6 @@ struct recording {
     char id[FINGERPRINT_CHARACTERS + 1];
     char series_name[128];   /* `input.name` of a series */
     struct read_error error; /* why recording_read could not read the trace */
-    bool rules_refused;      /* recording_read failed because of the file of --rules */
 };
 
 /* Opens the input only, so that the output can be refused before the work begins. False: printed, nothing to

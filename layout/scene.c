@@ -86,10 +86,6 @@ uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, u
     return top;
 }
 
-uint64_t timeline_headroom(const struct timeline *timeline) {
-    return timeline_headroom_in(timeline, 0, timeline->n_moments, 0);
-}
-
 /* Left edge of a column. Quotient and remainder are scaled apart, because the product of both would not fit 64
  * bits. */
 static int64_t column_q16(const struct view *view, uint32_t column) {

@@ -101,9 +101,6 @@ const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_
 uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
                               uint64_t capacity_bytes);
 
-/* The same for the whole run, without a capacity. */
-uint64_t timeline_headroom(const struct timeline *timeline);
-
 /* First moment that begins at or after the left edge of a column, which may be `width`; n_moments if none does.
  * O(log). */
 uint32_t view_moment_from(const struct view *view, const struct timeline *timeline, uint32_t column);

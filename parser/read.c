@@ -6,28 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *read_code_name(enum read_code code) {
-    static const char *const names[] = {
-        [READ_OK] = "ok",
-        [READ_IO] = "io",
-        [READ_EMPTY] = "empty",
-        [READ_UNKNOWN_KIND] = "unknown_kind",
-        [READ_TRUNCATED] = "truncated",
-        [READ_BAD_OPCODE] = "bad_opcode",
-        [READ_FORBIDDEN] = "forbidden",
-        [READ_BAD_LENGTH] = "bad_length",
-        [READ_BAD_VALUE] = "bad_value",
-        [READ_BAD_STACK] = "bad_stack",
-        [READ_BAD_SHAPE] = "bad_shape",
-        [READ_LIMIT] = "limit",
-        [READ_NO_MEMORY] = "no_memory",
-        [READ_INTERRUPTED] = "interrupted",
-        [READ_CORRUPT] = "corrupt",
-        [READ_NO_DATA] = "no_data",
-    };
-    return names[code];
-}
-
 bool input_read(struct cursor *cursor, struct trace *trace) {
     if (!cursor_fill(cursor, 1))
         return cursor->error->code == READ_OK &&

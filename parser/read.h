@@ -74,6 +74,3 @@ struct read_progress {
 /* Fills an empty, initialised trace. False: `error` tells why (the trace is useless, but must still be released). */
 bool trace_read(struct trace *trace, const struct read_source *source, const struct read_progress *progress,
                 struct read_error *error);
-
-/* Stable name of a code, such as "truncated". */
-const char *read_code_name(enum read_code code);

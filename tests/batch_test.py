@@ -306,34 +306,6 @@ class Names(Folder):
         self.run_batch("-q")
         return [finding["title"] for finding in summary(self.folder / "out")["findings"] if finding["kind"].startswith("rank_")]
 
-    def test_many_files_are_spread_over_folders(self):
-        """From 2,000 files on results go to folders. Files that are not snapshots count too, because only reading them
-        tells."""
-        for rank in range(0, 60, 5):
-            self.put(f"rank{rank}.pickle", tiny([MIB + 512 * rank]))
-        for i in range(1990):
-            self.put(f"notes/{i}.txt", b"no snapshot")
-        self.run_batch("-q")
-        out = self.folder / "out"
-        rows = summary(out)["rows"]
-        self.assertEqual([row["rank"] for row in rows], list(range(0, 60, 5)))
-        folders = {row["page"].split("/")[0] for row in rows}
-        self.assertGreater(len(folders), 1)
-        for row in rows:
-            self.assertRegex(row["page"], r"^pages-[0-9a-f]{2}/rank\d+\.html$")
-            self.assertTrue((out / row["page"]).exists() and (out / row["sidecar"]).exists())
-        whole = contents(out)
-        again = self.run_batch("-q", "--resume", "-v")
-        self.assertEqual(contents(out), whole, again.stderr)
-        shutil.rmtree(out)
-        for part in (1, 2):
-            self.run_batch("-q", "--shard", f"{part}/2")
-        self.run_batch("-q", "--resume")
-        self.assertEqual(contents(out), whole)
-        # Results beside the snapshots are not taken for snapshots.
-        self.assertEqual(batch("-q", "--resume", self.dumps, out, "-o", out).returncode, 0)
-        self.assertEqual(len(summary(out)["rows"]), len(rows))
-
     def test_links_and_repeats_are_converted_once(self):
         path = self.put("rank0.pickle")
         (self.dumps / "latest.pickle").symlink_to(path.name)
@@ -364,8 +336,6 @@ class Finding(Folder):
         self.put(".hidden/rank2.pickle")
         self.run_batch()
         self.assertEqual(summary(self.folder / "out")["totals"]["done"], 2)
-        self.run_batch("--recursive", out="a")
-        self.assertEqual(summary(self.folder / "a")["totals"]["done"], 2)
         self.run_batch("--no-recursive", out="b")
         self.assertEqual(summary(self.folder / "b")["totals"]["done"], 1)
 

@@ -128,24 +128,6 @@ class Resume(Folder):
         self.run_batch("--resume", "--capacity", "80GiB", "--png")
         self.assertEqual(self.times(), second)
 
-    def test_rules_count_by_their_content(self):
-        self.put("rank0.pickle")
-        rules = self.folder / "rules"
-        rules.write_text("input file .\n")
-        self.run_batch("--rules", str(rules))
-        first = self.times()
-        rules.write_text("input file .\n")
-        self.run_batch("--resume", "--rules", str(rules))
-        self.assertEqual(self.times(), first)
-        rules.write_text("other file .\n")
-        self.run_batch("--resume", "--rules", str(rules))
-        second = self.times()
-        self.assertNotEqual(second, first)
-        self.run_batch("--resume")
-        self.assertNotEqual(self.times(), second)
-        rules.unlink()
-        self.run_batch("--resume", "--rules", str(rules), code=1)
-
     def test_a_lost_page_is_made_again(self):
         self.put("rank0.pickle")
         self.run_batch()

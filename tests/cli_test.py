@@ -189,12 +189,6 @@ class Usage(Case):
         self.expect(2, "png", "--width=7680", "--height=240", "--scale=4", "s.pickle", says="at most 16,384 pixels a side")
         self.assertEqual(self.files(), ["s.pickle"])
 
-    def test_rules_name_no_unknown_category(self):
-        self.write("s.pickle", snapshot(events_of([1024])))
-        self.write("rules", b"unknown file .\n")
-        result = self.expect(1, "report", "--rules", "rules", "s.pickle", says='line 1: not a category .*"unknown"')
-        self.assertEqual(result.stdout, b"")
-
     def flags(self, *words):
         """The text in a picture that names the options that it was made with."""
         png = self.expect(0, "png", "-qo", "-", *words, "s.pickle").stdout

@@ -20,7 +20,6 @@ STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 FAULTS = os.environ.get("FAULTS", str(pathlib.Path(STRATA).parent / "tests" / "libfaults.so"))
 SAMPLES = ROOT / "samples"
 TIMEOUT_S = 300
-RULES = "optimizer_state file optim\nactivation function ^forward$\nparameter metadata weights\n"
 
 
 LOG = "".join(f"step {i} | [Rank 0] memory (MB) | allocated: {100 + i}.5 | max allocated: {120 + i} | reserved: 128\n" for i in range(9))
@@ -141,7 +140,7 @@ def inputs():
             "s.json": json.dumps(small()).encode(), "t.pickle": pickle.dumps(larger(), protocol=4),
             "u.pickle": pickle.dumps(later(), protocol=4), "v.pickle": pickle.dumps(replayable(1024), protocol=4), "w.pickle": pickle.dumps(replayable(), protocol=4),
             "trace.json": json.dumps(profile()).encode(), "timeline.json": json.dumps(timeline()).encode(),
-            "coalesced.json": json.dumps(coalesced()).encode(), "run.log": LOG.encode(), "rules": RULES.encode()}
+            "coalesced.json": json.dumps(coalesced()).encode(), "run.log": LOG.encode()}
 
 
 class Case(unittest.TestCase):
@@ -202,13 +201,13 @@ VERBS = {
     "html of a memory timeline": ["html", "in/timeline.json", "-o", "out/x"],
     "report of a memory timeline": ["report", "in/coalesced.json", "-o", "out/x"],
     "report of page": ["report", "--json", "in/page.html", "-o", "out/x"],
-    "png": ["png", "in/s.pickle", "-o", "out/x", "--width=320", "--height=240", "--rules=in/rules"],
+    "png": ["png", "in/s.pickle", "-o", "out/x", "--width=320", "--height=240"],
     "html": ["html", "in/s.pickle", "-o", "out/x", "--redact", "--title=x"],
     "trace_plot": ["trace_plot", "in/s.pickle", "-o", "out/x", "--filter=size:>1KiB"],
     "diff": ["diff", "in/s.pickle", "in/t.pickle", "--json", "-o", "out/x"],
     "picture of a diff": ["diff", "in/s.pickle", "in/t.pickle", "-o", "out/x.png", "--width=320", "--height=240"],
     "check": ["check", "--rule", "peak < 1TiB", "--baseline=out/x", "--update-baseline", "in/s.pickle"],
-    "page of a diff": ["diff", "in/s.pickle", "in/t.pickle#at=5", "-o", "out/x.html", "--rules=in/rules"],
+    "page of a diff": ["diff", "in/s.pickle", "in/t.pickle#at=5", "-o", "out/x.html"],
     "map": ["png", "in/s.pickle", "-o", "out/x", "--map", "--at=5", "--width=480", "--height=360"],
     "view in time": ["png", "in/s.pickle", "-o", "out/x", "--axis=time", "--from=2", "--color-by=category", "--capacity=80GiB", "--width=320",
                      "--height=240"],

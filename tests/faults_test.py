@@ -284,22 +284,6 @@ class Places(Case):
             writer.wait()
             (self.folder / "out" / "x").unlink()
 
-    def test_rules(self):
-        for verb in ("report", "png", "html"):
-            for name in ("in", "loop", "nowhere", "out/none"):
-                self.refused(verb, "in/s.pickle", "--rules", name, "-o", "out/x")
-            writer = subprocess.Popen(["sh", "-c", "cat in/rules > pipe"], cwd=self.folder)
-            self.assertEqual(self.strata(verb, "in/s.pickle", "--rules", "pipe", "-o", "out/x").returncode, 0)
-            writer.wait()
-            (self.folder / "out" / "x").unlink()
-            self.assertEqual(self.strata(verb, "in/s.pickle", "--rules", "/dev/null", "-o", "out/x").returncode, 0)
-            (self.folder / "out" / "x").unlink()
-        writer = subprocess.Popen(["sh", "-c", "cat in/rules > pipe"], cwd=self.folder)
-        for name in ("in", "pipe"):
-            self.assertIn(b"cannot read", self.refused("batch", "in/s.pickle", "-o", "b", "--rules", name))
-        writer.kill()
-        writer.wait()
-
     def test_outputs(self):
         for verb in ("report", "png", "html"):
             for name in ("loop", "full", "/dev/full", "in/s.pickle/x", "out/none/x", "out/" + "x" * 300):

@@ -27,7 +27,6 @@ sys.dont_write_bytecode = True
 from cli_case import STRATA, events_of, frame, snapshot  # noqa: E402
 
 TIMEOUT_S = 120
-RULES = b"optimizer_state file optim\n"
 CONFIG = {"rules": ["peak < 1TiB"]}
 
 # Things at the path of an input that are not a file with content.
@@ -57,22 +56,14 @@ READS = {
     "batch of two": (["batch", "s.pickle", "AT", "-o", "b"], 4),
     "config": (["check", "--config", "AT", "s.pickle"], 2),
     "baseline": (["check", "--baseline", "AT", "--rule", "peak <= baseline", "s.pickle"], 1),
-    "rules of html": (["html", "s.pickle", "--rules", "AT", "-o", "x.html"], 1),
-    "rules of png": (["png", "s.pickle", "--rules", "AT", "-o", "x.png"], 1),
-    "rules of report": (["report", "s.pickle", "--rules", "AT"], 1),
-    "rules of diff": (["diff", "s.pickle", "t.pickle", "--rules", "AT"], 1),
-    "rules of check": (["check", "--rule", "peak < 1TiB", "s.pickle", "--rules", "AT"], 1),
-    "rules of batch": (["batch", "s.pickle", "-o", "b", "--rules", "AT"], 1),
     "host of html": (["html", "s.pickle", "--host", "AT", "-o", "x.html"], 1),
     "host of png": (["png", "s.pickle", "--host", "AT", "-o", "x.png"], 1),
     "host of batch": (["batch", "s.pickle", "-o", "b", "--host", "AT"], 4),
 }
 
-# Exceptions from these codes: an empty file of rules is valid, a folder without snapshots too, and a word that is
+# Exceptions from these codes: a folder without snapshots is valid, and a word that is
 # neither a verb nor a file is a mistake in the command line.
 OTHERWISE = {
-    **{(f"rules of {verb}", at): 0 for verb in ("html", "png", "report", "diff", "check", "batch") for at in ("empty", "/dev/null")},
-    ("rules of batch", "/dev/null"): 1,  # a batch reads its rules again for every file
     **{("no verb", at): 2 for at in ("nowhere", "loop", "missing", "x" * 300, "x" * 5000, "directory")},
     ("batch of two", "directory"): 0,
     ("batch", "empty"): 4,
@@ -88,7 +79,7 @@ class Case(unittest.TestCase):
         data = pickle.dumps(snapshot(events_of([1024, 4096])), protocol=4)
         more = pickle.dumps(snapshot(events_of([1024, 4096, 9216], frames=[frame("backward", line=9)])), protocol=4)
         later = pickle.dumps(snapshot(events_of([1024], time_us=1_700_000_001_000_000)), protocol=4)
-        for name, content in (("s.pickle", data), ("t.pickle", more), ("rules", RULES), ("empty", b""), ("u.pickle", later),
+        for name, content in (("s.pickle", data), ("t.pickle", more), ("host", b"a line\n"), ("empty", b""), ("u.pickle", later),
                               ("config", json.dumps(CONFIG).encode())):
             (self.folder / name).write_bytes(content)
         (self.folder / "directory").mkdir()
@@ -192,7 +183,7 @@ class Reading(Case):
         waits = {"html", "trace_plot", "no verb", "png", "report", "report to a file", "one of several", "the first of several",
                  "diff, first", "diff, second", "diff, third", "diff to a page", "diff at a moment", 
                  "plan", "plan to a page", "plan together", "check",
-                 "check of two", "rules of html", "rules of png", "rules of report", "rules of diff", "rules of check"}
+                 "check of two"}
         for place in set(READS) - waits:
             words, usual = READS[place]
             with self.subTest(place=place):
@@ -208,14 +199,11 @@ class Reading(Case):
         self.assertEqual(self.tree(), before)
 
     def test_a_pipe_that_is_written_into_later(self):
-        good = self.strata("report", "s.pickle", "--rules", "rules", "--json")[1].replace(b'"s.pickle"', b'"pipe"')
-        for name, words in (("s.pickle", ["report", "pipe", "--rules", "rules", "--json"]),
-                            ("rules", ["report", "s.pickle", "--rules", "pipe", "--json"])):
-            process = self.start(words)
-            process.stderr.readline()
-            (self.folder / "pipe").write_bytes((self.folder / name).read_bytes())
-            out, _ = process.communicate(timeout=TIMEOUT_S)
-            self.assertEqual(out.replace(b'"s.pickle"', b'"pipe"'), good)
+        good = self.strata("report", "s.pickle", "--json")[1].replace(b'"s.pickle"', b'"pipe"')
+        process = self.start(["report", "pipe", "--json"])
+        process.stderr.readline()
+        (self.folder / "pipe").write_bytes((self.folder / "s.pickle").read_bytes())
+        self.assertEqual(process.communicate(timeout=TIMEOUT_S)[0], good)
         process = self.start(["report", "pipe"])
         with open(self.folder / "pipe", "wb"):
             pass
@@ -378,14 +366,13 @@ class Writing(Case):
     def test_what_is_read_is_not_written_over(self):
         """An input is never overwritten, not even with -f."""
         self.assertEqual(self.strata("html", "s.pickle", "-o", "page.html")[0], 0)
-        for words in (["html", "s.pickle", "--rules", "rules", "-o", "rules"], ["report", "s.pickle", "--rules", "rules", "-o", "./rules"],
-                      ["png", "s.pickle", "--rules", "rules", "-o", "rules"], ["png", "s.pickle", "--host", "rules", "-o", "rules"],
+        for words in (["html", "s.pickle", "--host", "host", "-o", "host"], ["png", "s.pickle", "--host", "host", "-o", "./host"],
                       ["html", "s.pickle", "page.html", "-o", "page.html"], ["html", "page.html", "s.pickle", "-o", "page.html"],
                       ["diff", "s.pickle", "page.html", "-o", "page.html"],
                       ["plan", "page.html", "-o", "page.html"], ["batch", "page.html", "-o", "."]):
             for force in ([], ["-f"]):
                 with self.subTest(words=words, force=force):
-                    before = {name: (self.folder / name).read_bytes() for name in ("page.html", "rules", "s.pickle")}
+                    before = {name: (self.folder / name).read_bytes() for name in ("page.html", "host", "s.pickle")}
                     code, _, told = self.strata(*words, *force)
                     self.assertIn(code, (1, 4), told)
                     self.assertEqual(before, {name: (self.folder / name).read_bytes() for name in before})

@@ -241,17 +241,6 @@ class Options(unittest.TestCase):
         self.assertEqual(2 * plain["parameter"], plain["optimizer_state"])
         self.assertEqual(device["peak_bytes"], sum(plain.values()))
 
-    def test_the_first_rule_wins(self):
-        plain = self.categories()
-        rules = self.folder / "rules"
-        rules.write_text("# mine\ninput file /train/main\\.py$\nother function .\n")
-        self.assertEqual({"input": sum(plain.values()) - plain["temporary"], "other": plain["temporary"]},
-                         self.categories("--rules", rules))
-        rules.write_text("other function .\ninput file /train/main\\.py$\n")
-        self.assertEqual({"other": sum(plain.values())}, self.categories("--rules", rules))
-        rules.write_text("input metadata .\n")
-        self.assertEqual(plain, self.categories("--rules", rules))
-
     def test_skipped_devices_are_named(self):
         sample = SAMPLES / "two_devices.pickle"
         events = {each["device"]: each["events"] for each in report(sample)["devices"]}
@@ -259,45 +248,11 @@ class Options(unittest.TestCase):
         self.assertIn(f"Left out, because -d names another device: device 1 ({events[1]:,} events).", text)
         self.assertNotIn("Skipped", run("report", "--full", sample).stdout.decode())
 
-    def test_all_verbs_take_rules(self):
-        sample, rules, page = SAMPLES / "train.pickle", self.folder / "my_rules", self.folder / "page.html"
-        rules.write_text("input file /train/main\\.py$\nother function .\n")
-        wanted = self.categories("--rules", rules)
-        self.assertEqual({"input", "other"}, set(wanted))
-        run("html", "--rules", rules, "-o", page, sample)
-        device = report(page)["devices"][0]  # the categories that the page stores
-        self.assertEqual(wanted, {each["category"]: each["bytes"] for each in device["categories_at_peak"]})
-        self.assertFalse(device["categories_inferred"])
-        run("batch", "--rules", rules, "-o", self.folder / "batch", sample)
-        sidecar = json.loads((self.folder / "batch" / "train.strata.json").read_text())
-        self.assertEqual(device["categories_at_peak"], sidecar["devices"][0]["categories_at_peak"])
-        plain = draw("train", ("--color-by", "category"))
-        ruled = draw("train", ("--color-by", "category", "--rules", str(rules)))
-        self.assertTrue(Picture(ruled).texts["strata:flags"].endswith("--color-by category --rules my_rules"))
-        self.assertIsNotNone(pictures_differ(Picture(plain), Picture(ruled)))
-
-    def test_a_redacted_page_keeps_categories_of_rules_on_paths(self):
-        rules, page = self.folder / "rules", self.folder / "page.html"
-        rules.write_text("input file ^/home/\n")
-        run("html", "--rules", rules, "--redact", "-o", page, SAMPLES / "user_metadata_annotate.pickle")
-        device = report(page)["devices"][0]
-        self.assertIn("input", {each["category"] for each in device["categories_at_peak"]})
-
     @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
     def test_a_profiler_s_unknown_stays(self):
         path = pathlib.Path(CORPUS, "memory_timeline_adam.raw.json.gz")
         self.assertIn("unknown", {each["category"] for each in report(path)["devices"][0]["categories_at_peak"]})
         self.assertIn(" unknown\n", run("report", "--full", path).stdout.decode())
-
-    def test_wrong_rules_are_refused(self):
-        rules = self.folder / "rules"
-        for text, words in (("weights file x", b"not a category"), ("input path x", b"not a field"), ("input file", b"expression"),
-                            ("input file (", b"expression")):
-            rules.write_text("\n" + text + "\n")
-            done = run("report", "--full", "--rules", rules, SAMPLES / "train.pickle", check=False)
-            self.assertEqual(1, done.returncode)
-            self.assertIn(b"line 2: not a ", done.stderr)
-            self.assertIn(words, done.stderr)
 
     def test_internal_is_left_out(self):
         """As in the picture and the page: what no line of the user's own code allocated is not there."""

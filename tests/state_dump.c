@@ -129,7 +129,7 @@ static void dump_picks(const struct timeline *timeline, char **arguments) {
     view.height = (uint32_t)strtoul(arguments[1], NULL, 10);
     view.from_q16 = llround(strtod(arguments[2], NULL) * 65536);
     view.to_q16 = llround(strtod(arguments[3], NULL) * 65536);
-    view.top_bytes = timeline_headroom(timeline);
+    view.top_bytes = timeline_headroom_in(timeline, 0, timeline->n_moments, 0);
     printf("top %" PRIu64 "\n", view.top_bytes);
     struct scene scene;
     scene_init(&scene, timeline, plain_host);

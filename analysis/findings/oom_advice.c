@@ -61,7 +61,7 @@ static bool is_served(const struct program *program, struct whatif_case *what, u
     struct whatif_result result;
     what->budget_bytes = budget;
     bool done = whatif_run(&result, program, what, arena);
-    *served = done && !result.oom.happened && !result.endless;
+    *served = done && !result.out_of_memory && !result.endless;
     return done;
 }
 

@@ -350,24 +350,36 @@ static struct text scan_value(struct json_scan *scan) {
     return word;
 }
 
+/* Begins to read an object. False: it is none. */
+static bool scan_object(struct json_scan *scan, struct text text) {
+    *scan = (struct json_scan){text.at, text.at + text.nbytes};
+    return scan_take(scan, '{');
+}
+
+/* The next member of an object. False: there are no more, or something else follows. */
+static bool scan_member(struct json_scan *scan, struct text *key, struct text *value) {
+    const uint8_t *from = scan->at;
+    if (scan->at == scan->end || scan_take(scan, '}'))
+        return false;
+    *key = scan_string(scan);
+    (void)scan_take(scan, ':');
+    *value = scan_value(scan);
+    (void)scan_take(scan, ',');
+    return scan->at != from;
+}
+
 /* {"1": 0, "2": 4, ...}: keys are MiB. */
 static void read_roundup(struct allocator_settings *settings, struct text value) {
-    struct json_scan scan = {value.at, value.at + value.nbytes};
+    struct json_scan scan;
+    struct text key, number;
     uint64_t mib, divisions;
-    if (!scan_take(&scan, '{'))
+    if (!scan_object(&scan, value))
         return;
-    while (scan.at < scan.end) {
-        const uint8_t *from = scan.at;
-        struct text key = scan_string(&scan);
-        (void)scan_take(&scan, ':');
-        struct text number = scan_value(&scan);
+    while (scan_member(&scan, &key, &number))
         if (word_number(key, &mib) && is_power_of_two(mib) && log2_of(mib) < ROUNDUP_CLASSES &&
             word_number(number, &divisions) && divisions <= UINT32_MAX &&
             (divisions == 0 || is_power_of_two(divisions)))
             settings->roundup[log2_of(mib)] = (uint32_t)divisions;
-        if (!scan_take(&scan, ',') || scan.at == from)
-            return;
-    }
 }
 
 /* -1 and 2^64 - 1 both mean none. */
@@ -400,53 +412,28 @@ static void read_key(struct allocator_settings *settings, struct text key, struc
 }
 
 bool allocator_settings_read(struct allocator_settings *settings, const struct trace *trace) {
-    struct text text = trace_text(trace, trace->settings);
-    struct json_scan scan = {text.at, text.at + text.nbytes};
+    struct json_scan scan;
+    struct text key, value;
     *settings = allocator_settings_default();
-    if (!scan_take(&scan, '{'))
+    if (!scan_object(&scan, trace_text(trace, trace->settings)))
         return false;
-    while (scan.at < scan.end && !scan_take(&scan, '}')) {
-        const uint8_t *from = scan.at;
-        struct text key = scan_string(&scan);
-        (void)scan_take(&scan, ':');
-        read_key(settings, key, scan_value(&scan));
-        (void)scan_take(&scan, ',');
-        if (scan.at == from)
-            break;
-    }
+    while (scan_member(&scan, &key, &value))
+        read_key(settings, key, value);
     return true;
 }
 
 struct text allocator_variable(const struct trace *trace) {
-    struct text settings = trace_text(trace, trace->settings), found = word_text("PYTORCH_CUDA_ALLOC_CONF");
-    struct json_scan scan = {settings.at, settings.at + settings.nbytes};
+    struct text found = word_text("PYTORCH_CUDA_ALLOC_CONF"), key, value;
+    struct json_scan scan;
     bool newer = false;
-    if (!scan_take(&scan, '{'))
+    if (!scan_object(&scan, trace_text(trace, trace->settings)))
         return found;
-    while (scan.at < scan.end && !scan_take(&scan, '}')) {
-        const uint8_t *from = scan.at;
-        struct text key = scan_string(&scan);
-        (void)scan_take(&scan, ':');
-        (void)scan_value(&scan);
-        (void)scan_take(&scan, ',');
+    while (scan_member(&scan, &key, &value)) {
         newer |= text_is(key, "graph_capture_record_stream_reuse");
         if (names_variable(key) && key.nbytes < 40)
             found = key;
-        if (scan.at == from)
-            break;
     }
     return newer && text_is(found, "PYTORCH_CUDA_ALLOC_CONF") ? word_text("PYTORCH_ALLOC_CONF") : found;
-}
-
-bool allocator_settings_equal(const struct allocator_settings *a, const struct allocator_settings *b) {
-    for (unsigned i = 0; i < ROUNDUP_CLASSES; i++)
-        if (a->roundup[i] != b->roundup[i])
-            return false;
-    return a->expandable == b->expandable && a->expandable_private == b->expandable_private &&
-           a->aligned == b->aligned && a->max_split_bytes == b->max_split_bytes &&
-           a->large_segment_bytes == b->large_segment_bytes && a->non_split_bytes == b->non_split_bytes &&
-           a->collect_ppm == b->collect_ppm && a->fraction_ppm == b->fraction_ppm &&
-           a->reserve_gib_ppm == b->reserve_gib_ppm && a->reserve_ppm == b->reserve_ppm;
 }
 
 /* ---- as text ---- */

@@ -50,8 +50,6 @@ enum settings_problem allocator_settings_add(struct allocator_settings *settings
 /* Reads the settings from the snapshot. False: it has none, and the settings are the default ones. */
 bool allocator_settings_read(struct allocator_settings *settings, const struct trace *trace);
 
-bool allocator_settings_equal(const struct allocator_settings *a, const struct allocator_settings *b);
-
 /* Writes settings that differ from the default, spelt as by PyTorch, in alphabetical order; "" if there are none.
  * `text` has room for ALLOCATOR_SETTINGS_TEXT bytes and is terminated. */
 enum { ALLOCATOR_SETTINGS_TEXT = 640 };

@@ -20,20 +20,12 @@ struct whatif_case {
     uint64_t until_bytes; /* end the run once it has reserved this much; 0: do not */
 };
 
-/* A request that found no memory in a run. The program would then do something else, so the run ends there. */
-struct whatif_oom {
-    bool happened;
-    /* among the recorded requests, failed ones included; -1: it is older than the recording */
-    int64_t request_index;
-    uint64_t requested_bytes, reserved_bytes, active_bytes;
-};
-
 struct whatif_result {
-    uint64_t peak_reserved_bytes, end_reserved_bytes, n_retries;
-    struct whatif_oom oom;
-    bool past_recorded_oom; /* a request that failed in the recording found memory: the run ends after it */
-    bool endless;           /* the searches took too long; the figures cover the part that was run */
-    uint32_t n_ops;         /* operations that were run */
+    uint64_t peak_reserved_bytes, n_retries;
+    bool
+        out_of_memory; /* a request found no memory; the program would then do something else, so the run ends */
+    bool endless;      /* the searches took too long; the figures cover the part that was run */
+    uint32_t n_ops;    /* operations that were run */
 };
 
 /*

@@ -14,7 +14,6 @@ struct runner {
     struct arena *arena;
     uint32_t *block_of; /* by row of the program; 0: none; WAITS: its free was requested */
     uint64_t next_low, next_high, most_steps;
-    int64_t request;
     bool stopped;
 };
 
@@ -28,16 +27,9 @@ static uint64_t invented_place(void *context, uint64_t nbytes, bool reservation)
     return runner->next_low - room;
 }
 
-static void out_of_memory(struct runner *runner, uint64_t requested) {
-    const struct allocator *allocator = &runner->allocator;
+static void out_of_memory(struct runner *runner) {
     runner->stopped = true;
-    if (allocator->no_memory)
-        return;
-    runner->result->oom = (struct whatif_oom){.happened = true,
-                                              .request_index = runner->request,
-                                              .requested_bytes = requested,
-                                              .reserved_bytes = allocator->reserved_bytes,
-                                              .active_bytes = allocator->active_bytes};
+    runner->result->out_of_memory = !runner->allocator.no_memory;
 }
 
 static void run_allocate(struct runner *runner, uint32_t row) {
@@ -48,7 +40,7 @@ static void run_allocate(struct runner *runner, uint32_t row) {
                                         allocations->stream[source]);
     runner->block_of[row] = block;
     if (block == 0)
-        out_of_memory(runner, nbytes);
+        out_of_memory(runner);
 }
 
 static void run_free(struct runner *runner, uint32_t row, bool completed) {
@@ -78,9 +70,9 @@ static void run_oom(struct runner *runner, uint32_t index, uint16_t before) {
         place = runner->program->device->oom_places[index];
     uint64_t asked = runner->what->settings.aligned && size > 32 ? size - 32 : size;
     if (allocator_allocate(&runner->allocator, asked, place.pool, place.stream) == 0)
-        out_of_memory(runner, size);
+        out_of_memory(runner);
     else
-        runner->result->past_recorded_oom = runner->stopped = true;
+        runner->stopped = true; /* the recording ends here */
 }
 
 static bool is_older_wait(const struct allocations *allocations, uint32_t allocation) {
@@ -98,7 +90,6 @@ static bool run_start(struct runner *runner) {
     if (rows == NULL)
         return false;
     SORT_BY(rows, rows + count, count, i, allocations->address[i]);
-    runner->request = -1;
     for (uint32_t i = 0; i < count && !runner->stopped; i++) {
         uint32_t allocation = rows[i].value;
         if (is_absent(runner->program, allocation))
@@ -121,16 +112,12 @@ static void run_steps(struct runner *runner) {
         uint32_t index = program_index(program->op[i]);
         switch (program_kind(program->op[i])) {
         case PROGRAM_ALLOCATE:
-            runner->request++;
             stream = program->device->allocations.stream[program_source(program, index)];
             run_allocate(runner, index);
             break;
         case PROGRAM_FREE: run_free(runner, index, true); break;
         case PROGRAM_WAIT: run_free(runner, index, false); break;
-        case PROGRAM_OOM:
-            runner->request++;
-            run_oom(runner, index, stream);
-            break;
+        case PROGRAM_OOM: run_oom(runner, index, stream); break;
         case PROGRAM_SEGMENT:
             if (group == releases->count || releases->group[group].first != index)
                 break;
@@ -163,7 +150,6 @@ static bool runner_run(struct runner *runner) {
         return false;
     run_steps(runner);
     runner->result->peak_reserved_bytes = runner->allocator.peak_reserved_bytes;
-    runner->result->end_reserved_bytes = runner->allocator.reserved_bytes;
     runner->result->n_retries = runner->allocator.n_retries;
     return !runner->allocator.no_memory;
 }

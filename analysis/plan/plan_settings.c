@@ -125,7 +125,7 @@ bool plan_needs_find(struct plan_need need[PLAN_NEEDS], uint32_t *n_needs, const
                     return false;
                 if (!limited && result.peak_reserved_bytes > need[i].peak_bytes)
                     need[i].peak_bytes = result.peak_reserved_bytes;
-                need[i].served &= !result.oom.happened && !result.endless;
+                need[i].served &= !result.out_of_memory && !result.endless;
             }
     }
     *n_needs = n;

@@ -127,7 +127,7 @@ static void fits_settle(struct plan_figures *figures, const struct plan_run *run
     uint32_t n_served = 0;
     figures->n_retries = 0;
     for (uint32_t i = 0; i < n_runs; i++) {
-        n_served += !run[i].result.oom.happened && !run[i].result.endless;
+        n_served += !run[i].result.out_of_memory && !run[i].result.endless;
         figures->n_retries =
             run[i].result.n_retries > figures->n_retries ? run[i].result.n_retries : figures->n_retries;
     }
@@ -175,7 +175,7 @@ static bool fits_solve(struct planner *planner, struct plan_run *run, uint32_t n
 /* Would a run without a limit have gone the same way? */
 static bool is_unlimited(const struct plan_run *run) {
     return run->what.budget_bytes == ALLOCATOR_UNLIMITED ||
-           (run->result.n_retries == 0 && !run->result.oom.happened && !run->result.endless &&
+           (run->result.n_retries == 0 && !run->result.out_of_memory && !run->result.endless &&
             run->what.settings.max_split_bytes == ALLOCATOR_UNLIMITED);
 }
 

@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "cli/json_file.h"
 #include "cli/options.h"
-#include "cli/rules.h"
 
 #include <sys/stat.h>
 
@@ -31,9 +30,7 @@ enum batch_state {
 struct batch_file {
     const char *path;  /* to open */
     const char *input; /* the name in results: relative to the command line's path */
-    /* name of its outputs without ending: letters, digits, '.', '_' and '-'; in a large batch with a folder before it,
-     * "pages-0c/rank3" */
-    const char *name;
+    const char *name;  /* of its outputs, without ending: letters, digits, '.', '_' and '-' */
     int64_t rank, step, local_rank;
     const char *host; /* "node1", as the path has it; NULL: the path names none */
     /* names the ranks that do the same work, from the path or --rank-regex: "actor pp2"; NULL: unknown */
@@ -69,7 +66,6 @@ struct batch {
     struct batch_file *files; /* by rising `input` */
     uint32_t shard, n_shards; /* 1 of 1: everything */
     bool incomplete;          /* a page that the index should link to failed; this was printed */
-    char rules_fingerprint[FINGERPRINT_CHARACTERS + 1]; /* "": no rules */
 };
 
 /* Ends the run for lack of memory: prints that, kills the workers, removes staged and temporary files, and exits with

@@ -2,7 +2,6 @@
 
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_sidecar.h"
-#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/output.h"
@@ -21,7 +20,7 @@ struct parts {
 
 static void part_begin(struct output_file *part, const struct parts *parts, const char *ending,
                        struct arena_host host) {
-    char *path = memory_text("%s/%s%s", parts->staging, path_name(parts->file->name), ending);
+    char *path = memory_text("%s/%s%s", parts->staging, parts->file->name, ending);
     char *shown = memory_text("%s/%s%s", parts->batch->directory, parts->file->name, ending);
     output_file_begin(part, path, shown, host);
     free(path);

@@ -100,8 +100,8 @@ static void search_fail(struct search *search, const char *path, const char *wha
 
 /* Does a batch write files of this name? Snapshots and results may share a directory. */
 static bool is_result(const char *name) {
-    return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || names_is_folder(name) ||
-           word_ends(name, ".html") || word_ends(name, ".png") || word_ends(name, ".strata.json") ||
+    return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || word_ends(name, ".html") ||
+           word_ends(name, ".png") || word_ends(name, ".strata.json") ||
            export_kind_of_path(name) != EXPORT_KINDS;
 }
 
@@ -110,28 +110,15 @@ static bool is_output(const struct search *search, const struct stat *status) {
            status->st_ino == search->output.st_ino;
 }
 
-/* Is this folder the batch's output directory, or one of the folders in it for results? */
-static bool takes_results(const struct search *search, char *folder) {
-    struct stat status;
-    for (int above = 0; above < 2; above++) {
-        if (stat(folder[0] != '\0' ? folder : "/", &status) == 0 && is_output(search, &status))
-            return true;
-        char *slash = strrchr(folder, '/');
-        if (slash == NULL || !names_is_folder(slash + 1))
-            return false;
-        *slash = '\0';
-    }
-    return false;
-}
-
 /* Is this path, under a snapshot's name or by a link, an earlier result? Its own result would overwrite it. */
 static bool is_own_result(const struct search *search, const char *path) {
+    struct stat status;
     char *real = search->output_exists ? realpath(path, NULL) : NULL;
     char *slash = real != NULL ? strrchr(real, '/') : NULL;
     bool is = slash != NULL && is_result(slash + 1);
     if (is) {
-        *slash = '\0';
-        is = takes_results(search, real);
+        slash[slash == real] = '\0'; /* the root stays */
+        is = stat(real, &status) == 0 && is_output(search, &status);
     }
     free(real);
     return is;

@@ -134,43 +134,9 @@ static void names_begin(struct batch *batch, bool prose, struct batch_file **ord
     }
 }
 
-uint32_t names_folders(uint32_t n_files) {
-    uint32_t folders = 1;
-    if (n_files < NAMES_FOLDERS_FROM)
-        return 0;
-    while (n_files / folders > NAMES_PER_FOLDER)
-        folders *= 2;
-    return folders;
-}
-
-void names_folder(uint32_t folder, char text[NAMES_FOLDER_CAPACITY]) {
-    snprintf(text, NAMES_FOLDER_CAPACITY, "pages-%02" PRIx32, folder);
-}
-
-bool names_is_folder(const char *name) {
-    size_t digits = strncmp(name, "pages-", 6) == 0 ? strspn(name + 6, "0123456789abcdef") : 0;
-    return digits >= 2 && digits <= 8 && name[6 + digits] == '\0';
-}
-
 bool names_is_plain(const char *name) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    char folder[NAMES_FOLDER_CAPACITY];
-    const char *slash = strchr(name, '/');
-    if (slash != NULL && (size_t)(slash - name) < sizeof folder) {
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
-        name = names_is_folder(folder) ? slash + 1 : "";
-    }
     return name[0] != '\0' && name[0] != '.' && name[strspn(name, plain)] == '\0';
-}
-
-static void names_deal(struct batch *batch) {
-    uint32_t folders = names_folders(batch->count);
-    for (uint32_t i = 0; folders != 0 && i < batch->count; i++) {
-        struct batch_file *file = &batch->files[i];
-        char folder[NAMES_FOLDER_CAPACITY];
-        names_folder((uint32_t)(batch_hash(file->input) % folders), folder);
-        file->name = batch_text(batch, "%s/%s", folder, file->name);
-    }
 }
 
 void names_assign(struct batch *batch) {
@@ -180,5 +146,4 @@ void names_assign(struct batch *batch) {
     names_part(batch, order, count, name_long);
     names_begin(batch, true, order, &count);
     names_part(batch, order, count, name_unique);
-    names_deal(batch);
 }

@@ -54,28 +54,13 @@ bool name_list_has(const struct name_list *list, const char *name);
 /* Length of a file's name without its endings (".pickle.gz"). */
 size_t names_stem_length(const char *name);
 
-enum { NAMES_FOLDERS_FROM = 2000, NAMES_PER_FOLDER = 800 };
-
-/* The number of folders for the outputs of this many files: 0 (all in the output directory itself), or a power of two
- * such that few folders get more than a thousand files. */
-uint32_t names_folders(uint32_t n_files);
-
-enum { NAMES_FOLDER_CAPACITY = 16 };
-
-/* "pages-0c" */
-void names_folder(uint32_t folder, char text[NAMES_FOLDER_CAPACITY]);
-
-/* Is a directory's name one that names_folder makes? */
-bool names_is_folder(const char *name);
-
-/* May a text from a file become a link and a path? It may if it has only letters, digits, '.', '_' and '-', is not
- * hidden, and lies in at most one folder of names_folder. */
+/* May a text from a file become a link and a path? It may if it has only letters, digits, '.', '_' and '-', and is
+ * not hidden. */
 bool names_is_plain(const char *name);
 
 /*
  * Sets `name` of every file: rank3-step10, or the path's text where no rank is known. Files that would share a name get
- * the path's text as well, so both of two files of one rank are kept. From NAMES_FOLDERS_FROM files on, a hash of the
- * path distributes them over folders, so that a few more files move few of the others. The result depends only on the
- * set of inputs, not on their order or content, so that all shards agree.
+ * the path's text as well, so both of two files of one rank are kept. The result depends only
+ * on the set of inputs, not on their order or content, so that all shards agree.
  */
 void names_assign(struct batch *batch);

@@ -73,21 +73,13 @@ static char *row_operand(struct batch *batch, const struct index_row *row) {
     return batch_text(batch, "%s/%s.html#device=%" PRId64, batch->directory, row->name, row->device);
 }
 
-/* The name of a difference's page. It lies beside the index, while pages of a large batch lie in folders. */
-static char *diff_name(struct batch *batch, const struct index_row *odd, const struct index_row *median) {
-    char *name = batch_text(batch, "diff-%s-%s.html", odd->name, median->name);
-    for (char *p = name; *p != '\0'; p++)
-        *p = *p == '/' ? '-' : *p;
-    return name;
-}
-
 static void diff_make(struct index *index, struct batch *batch, struct index_finding *finding) {
     struct index_row *odd = &index->rows[finding->rows[0]], *median = &index->rows[finding->against];
     struct output_file page;
     if (odd->no_page || median->no_page)
         return;
     const char *a = row_operand(batch, median), *b = row_operand(batch, odd),
-               *name = diff_name(batch, odd, median);
+               *name = batch_text(batch, "diff-%s-%s.html", odd->name, median->name);
     if (store_begin(&page, batch, name, arena_share(&batch->arena)) &&
         store_end(&page, batch, name, difference_render(&page.out, a, b, batch->settings)))
         odd->diff = finding->diff = name;

@@ -272,7 +272,6 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     sidecar->rank = row->rank;
     sidecar->mtime_ns = strtoll(mtime, NULL, 10);
     sidecar->flags = batch_keep(batch, json_file_text(member, "flags", NULL));
-    sidecar->rules_fingerprint = batch_keep(batch, json_file_text(member, "rules_fingerprint", NULL));
     sidecar->version = batch_keep(batch, json_file_text(member, "version", NULL));
     read_device(row, figures, extra, batch);
     if (!row->has_allocations)
@@ -322,10 +321,8 @@ bool sidecar_is_current(struct batch *batch, struct batch_file *file) {
     if (sidecar_read(&sidecar, batch, file->name) != SIDECAR_READ ||
         strcmp(sidecar.row.input, file->input) != 0 || sidecar.row.input_nbytes != file->nbytes ||
         sidecar.mtime_ns != file->mtime_ns || sidecar.rank != file->rank || sidecar.row.step != file->step ||
-        strcmp(sidecar.flags, batch->settings->flags) != 0 ||
-        strcmp(sidecar.rules_fingerprint, batch->rules_fingerprint) != 0 ||
-        strcmp(sidecar.version, STRATA_VERSION) != 0 || !sidecar_has_outputs(batch, file) ||
-        (batch->settings->batch.png && !sidecar.row.has_png))
+        strcmp(sidecar.flags, batch->settings->flags) != 0 || strcmp(sidecar.version, STRATA_VERSION) != 0 ||
+        !sidecar_has_outputs(batch, file) || (batch->settings->batch.png && !sidecar.row.has_png))
         return false;
     struct index_row *row = batch_alloc(batch, 1, sizeof *row);
     *row = sidecar.row;

@@ -24,8 +24,8 @@ struct sidecar {
     struct index_row row;
     int64_t rank; /* the rank that the path tells; the row's own may come from a log's lines */
     int64_t mtime_ns;
-    const char *flags, *rules_fingerprint, *version; /* "": none */
-    struct json_fault fault;                         /* why the file is no JSON; also after SIDECAR_NONE */
+    const char *flags, *version; /* "": none */
+    struct json_fault fault;     /* why the file is no JSON; also after SIDECAR_NONE */
 };
 
 enum sidecar_result {

@@ -94,8 +94,6 @@ static void add_name(struct json_writer *json, const char *name, const struct ba
 static void add_outputs(struct json_writer *json, const struct source *source) {
     const struct batch *batch = source->batch;
     json_text(json, "flags", batch->settings->flags);
-    if (batch->rules_fingerprint[0] != '\0')
-        json_text(json, "rules_fingerprint", batch->rules_fingerprint);
     json_text(json, "version", STRATA_VERSION);
     add_name(json, "page", source->file, ".html");
     if (batch->settings->batch.png)

@@ -3,8 +3,8 @@
 #include "base/text.h"
 #include "cli/batch/batch_names.h"
 #include "cli/ending.h"
-#include "cli/rules.h"
 #include "cli/terminal.h"
+#include "parser/fingerprint.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -44,6 +44,28 @@ static bool wants(const struct batch *batch, const struct batch_file *file, unsi
 }
 
 /* ---- which files are ours ---- */
+
+/* The fingerprint of a plain file's bytes. Prints nothing. False: errno. */
+static bool file_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]) {
+    unsigned char block[4096];
+    struct stat status;
+    ssize_t n = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe is refused, not waited for */
+    struct fingerprint *fingerprint = fd >= 0 ? fingerprint_new() : NULL;
+    if (fingerprint != NULL && fstat(fd, &status) == 0) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+        while (S_ISREG(status.st_mode) && (n = read(fd, block, sizeof block)) > 0)
+            fingerprint_add(fingerprint, block, (size_t)n);
+    }
+    int error = errno;
+    if (n == 0)
+        fingerprint_text(fingerprint, text);
+    fingerprint_free(fingerprint);
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return n == 0;
+}
 
 static const char list_head[] = "files that strata batch wrote, and their fingerprints\n";
 
@@ -201,7 +223,7 @@ static bool list_renew(struct store *store) {
 static bool output_place(struct store *store, const char *name) {
     struct batch *batch = store->batch;
     char fingerprint[FINGERPRINT_CHARACTERS + 1];
-    const char *staged = batch_text(batch, "%s/%s", store->staging, path_name(name));
+    const char *staged = batch_text(batch, "%s/%s", store->staging, name);
     if (!file_fingerprint(staged, fingerprint) || dprintf(store->list, "%s %s\n", fingerprint, name) < 0 ||
         rename(staged, batch_text(batch, "%s/%s", batch->directory, name)) != 0)
         return false;
@@ -217,16 +239,6 @@ static void directory_empty(DIR *directory) {
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
-}
-
-static bool folders_make(struct batch *batch) {
-    bool done = true;
-    for (uint32_t i = 0; done && i < names_folders(batch->count); i++) {
-        char folder[NAMES_FOLDER_CAPACITY];
-        names_folder(i, folder);
-        done = output_directories_make(batch_text(batch, "%s/%s", batch->directory, folder));
-    }
-    return done;
 }
 
 /* Is the directory still the one of that name? The lock's previous owner may have removed it. */
@@ -344,7 +356,7 @@ static void leftovers_sweep(const struct store *store) {
 bool store_open(struct store *store, struct batch *batch) {
     char *staging = batch_text(batch, "%s/" STAGING_FORMAT, batch->directory, batch->shard, batch->n_shards);
     *store = (struct store){.batch = batch, .staging = staging, .list = -1};
-    if (!output_directories_make(batch->directory) || !folders_make(batch) || !staging_open_and_doom(store))
+    if (!output_directories_make(batch->directory) || !staging_open_and_doom(store))
         return false;
     batch->store = store;
     directory_empty(store->entries);
@@ -385,19 +397,13 @@ const char *store_commit(struct store *store, const struct batch_file *file) {
 void store_discard(const struct store *store, const struct batch_file *file) {
     for (unsigned i = 0; i < N_ENDINGS; i++)
         if (wants(store->batch, file, i))
-            unlink(batch_text(store->batch, "%s/%s%s", store->staging, path_name(file->name),
-                              ending_of(store->batch, i)));
+            unlink(
+                batch_text(store->batch, "%s/%s%s", store->staging, file->name, ending_of(store->batch, i)));
 }
 
 void store_remove(struct batch *batch, const char *name) {
-    char *path = batch_text(batch, "%s/%s", batch->directory, name);
-    if (objection_to(batch->store, name) != NULL)
-        return;
-    unlink(path);
-    if (strchr(name, '/') != NULL) {
-        *strrchr(path, '/') = '\0';
-        rmdir(path);
-    }
+    if (objection_to(batch->store, name) == NULL)
+        unlink(batch_text(batch, "%s/%s", batch->directory, name));
 }
 
 void store_forget(struct batch *batch, const char *stem) {

@@ -54,7 +54,7 @@ const char *store_commit(struct store *store, const struct batch_file *file);
 /* Removes the staged outputs of `file`. */
 void store_discard(const struct store *store, const struct batch_file *file);
 
-/* Removes NAME from the batch's directory, if it is ours, and with the last file its folder. */
+/* Removes NAME from the batch's directory, if it is ours. */
 void store_remove(struct batch *batch, const char *name);
 
 /* Removes the outputs of the file whose outputs are called STEM.ending: they no longer describe the input. */

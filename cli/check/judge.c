@@ -401,8 +401,6 @@ static void recording_judge(struct check_file *file, const struct recording *rec
 
 /* Why recording_read has failed, which it has printed. */
 static const char *why_unread(const struct recording *recording) {
-    if (recording->rules_refused)
-        return "it was not judged: the rules of --rules cannot be used";
     if (recording->trace.arena.limit_hit || recording->error.code == READ_NO_MEMORY)
         return "there is not enough memory";
     return "it cannot be read";

@@ -1,7 +1,7 @@
 /*
  * The whole program, from its command line on:
  *
- *     words, one per line | "%%\n" | text of the files "rules", "config" and "baseline" | "%%\n" | the snapshot "in", or
+ *     words, one per line | "%%\n" | text of the files "config" and "baseline" | "%%\n" | the snapshot "in", or
  *     a recipe for it | "%%\n" | more of them: "in1", "in2" ...
  *
  * A snapshot that begins with the byte 1 or 2 is made by the recipe after it, a pickle or a profiler's trace;
@@ -116,10 +116,9 @@ static void snapshot_write(unsigned number, struct part part) {
     free(made);
 }
 
-static void files_write(struct part rules, struct part rest) {
-    program_write("rules", rules.at, rules.nbytes);
-    program_write("config", rules.at, rules.nbytes);
-    program_write("baseline", rules.at, rules.nbytes);
+static void files_write(struct part config, struct part rest) {
+    program_write("config", config.at, config.nbytes);
+    program_write("baseline", config.at, config.nbytes);
     program_folder("dumps");
     snapshot_write(0, part_take(&rest));
     for (unsigned number = 1; number < MOST_FILES && rest.nbytes != 0; number++)
@@ -128,7 +127,7 @@ static void files_write(struct part rules, struct part rest) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     char text[WORDS_NBYTES + 1];
-    struct part rest = {bytes, nbytes}, line = part_take(&rest), rules = part_take(&rest);
+    struct part rest = {bytes, nbytes}, line = part_take(&rest), config = part_take(&rest);
     struct program_words words;
     if (line.nbytes > WORDS_NBYTES || memchr(line.at, '\0', line.nbytes) != NULL)
         return -1;
@@ -138,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     environment_clear();
     n_names = 0;
     bool more = words_take(text, &words);
-    files_write(rules, rest);
+    files_write(config, rest);
     program_run_words(&words);
     for (int runs = 1; more && runs < MOST_RUNS; runs++) {
         more = words_take(NULL, &words);

@@ -7,6 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The name of a code in messages. */
+static inline const char *read_code_name(enum read_code code) {
+    static const char *const names[] = {
+        [READ_OK] = "ok",
+        [READ_IO] = "io",
+        [READ_EMPTY] = "empty",
+        [READ_UNKNOWN_KIND] = "unknown_kind",
+        [READ_TRUNCATED] = "truncated",
+        [READ_BAD_OPCODE] = "bad_opcode",
+        [READ_FORBIDDEN] = "forbidden",
+        [READ_BAD_LENGTH] = "bad_length",
+        [READ_BAD_VALUE] = "bad_value",
+        [READ_BAD_STACK] = "bad_stack",
+        [READ_BAD_SHAPE] = "bad_shape",
+        [READ_LIMIT] = "limit",
+        [READ_NO_MEMORY] = "no_memory",
+        [READ_INTERRUPTED] = "interrupted",
+        [READ_CORRUPT] = "corrupt",
+        [READ_NO_DATA] = "no_data",
+    };
+    return names[code];
+}
+
 /* Bytes being written. Tests have memory. */
 struct bytes {
     uint8_t *at;

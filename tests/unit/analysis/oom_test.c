@@ -157,7 +157,8 @@ static void test_settings(void **state) {
         assert_string_equal(text, cases[i].printed);
         /* The printed settings parse to the same settings. */
         assert_int_equal(allocator_settings_add(&again, text, strlen(text), &bad_at), SETTINGS_FINE);
-        assert_true(allocator_settings_equal(&settings, &again));
+        allocator_settings_print(&again, text);
+        assert_string_equal(text, cases[i].printed);
     }
 }
 

@@ -74,7 +74,7 @@ static void drawn_build(struct drawn *drawn, struct recording *recording, uint32
     band_names_init(&drawn->names, plain_host);
     struct view view = {.width = width, .height = height};
     view_fit(&view, &recording->timeline);
-    view.top_bytes = timeline_headroom(&recording->timeline);
+    view.top_bytes = timeline_headroom_in(&recording->timeline, 0, recording->timeline.n_moments, 0);
     assert_true(scene_build(&drawn->scene, &view));
 }
 

@@ -61,8 +61,10 @@ static void plot_check(struct recording *recording, const struct chart_options *
     uint8_t *pixels = png_decode(&png, &image);
     assert_int_equal(image.width, options->width * options->scale);
     assert_int_equal(image.height, options->height * options->scale);
-    struct view view = {
-        .width = width, .height = height, .top_bytes = timeline_headroom(&recording->timeline)};
+    struct view view = {.width = width,
+                        .height = height,
+                        .top_bytes =
+                            timeline_headroom_in(&recording->timeline, 0, recording->timeline.n_moments, 0)};
     view_fit(&view, &recording->timeline);
     uint8_t *expected = malloc((size_t)width * height * 4);
     assert_non_null(expected);

@@ -408,8 +408,10 @@ static const struct raster_style style = {.color_by = COLOR_BY_SITE, .reserved =
 enum { WIDTH = 200, HEIGHT = 100 };
 
 static struct view view_of(const struct timeline *timeline, enum axis axis) {
-    struct view view = {
-        .axis = axis, .width = WIDTH, .height = HEIGHT, .top_bytes = timeline_headroom(timeline)};
+    struct view view = {.axis = axis,
+                        .width = WIDTH,
+                        .height = HEIGHT,
+                        .top_bytes = timeline_headroom_in(timeline, 0, timeline->n_moments, 0)};
     view_fit(&view, timeline);
     return view;
 }
