@@ -81,6 +81,13 @@ static inline bool text_is(struct text text, const char *word) {
     return text.nbytes == word_length(word) && text_begins(text, word);
 }
 
+static inline bool text_equals(struct text a, struct text b) {
+    uint32_t i = 0;
+    while (i < a.nbytes && i < b.nbytes && a.at[i] == b.at[i])
+        i++;
+    return a.nbytes == b.nbytes && i == a.nbytes;
+}
+
 /* In either case; `word` is in lower case. */
 static inline bool text_is_lower(struct text text, const char *word) {
     uint32_t i = 0;

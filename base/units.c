@@ -1,12 +1,6 @@
 #include "base/units.h"
 
-#include "base/text.h"
-
-static bool unit_is(const char *unit, uint32_t nbytes, const char *word) {
-    return text_is_lower((struct text){(const uint8_t *)unit, nbytes}, word);
-}
-
-static bool whole_add(struct decimal *decimal, char byte) {
+static bool whole_add(struct decimal *decimal, uint8_t byte) {
     uint64_t digit = (uint64_t)(byte - '0');
     if (decimal->whole > (UINT64_MAX - digit) / 10)
         return false;
@@ -14,18 +8,18 @@ static bool whole_add(struct decimal *decimal, char byte) {
     return true;
 }
 
-uint32_t decimal_read(struct decimal *decimal, const char *text, uint32_t nbytes) {
+uint32_t decimal_read(struct decimal *decimal, struct text text) {
     uint32_t at = 0, first;
     *decimal = (struct decimal){0};
-    for (; at < nbytes && is_digit(text[at]); at++)
-        if (!whole_add(decimal, text[at]))
+    for (; at < text.nbytes && is_digit(text.at[at]); at++)
+        if (!whole_add(decimal, text.at[at]))
             return 0;
-    if (at == nbytes || text[at] != '.')
+    if (at == text.nbytes || text.at[at] != '.')
         return at;
     decimal->point = true;
-    for (first = ++at; at < nbytes && is_digit(text[at]); at++)
+    for (first = ++at; at < text.nbytes && is_digit(text.at[at]); at++)
         if (decimal->n_digits < DECIMAL_DIGITS)
-            decimal->digit[decimal->n_digits++] = (uint8_t)(text[at] - '0');
+            decimal->digit[decimal->n_digits++] = (uint8_t)(text.at[at] - '0');
     return at > first || first > 1 ? at : 0;
 }
 
@@ -51,40 +45,41 @@ static uint64_t power_of(uint64_t base, unsigned exponent) {
 }
 
 /* Bytes in one unit, 0: no such unit. */
-static uint64_t unit_nbytes(const char *unit, uint32_t nbytes) {
+static uint64_t unit_nbytes(struct text unit) {
     static const char letters[] = "kmgtp";
     unsigned exponent = 0;
-    if (nbytes == 0 || unit_is(unit, nbytes, "b"))
+    if (unit.nbytes == 0 || text_is_lower(unit, "b"))
         return 1;
-    while (exponent < 5 && letters[exponent] != lower(unit[0]))
+    while (exponent < 5 && letters[exponent] != lower(unit.at[0]))
         exponent++;
     if (exponent++ == 5)
         return 0;
-    if (nbytes == 1 || unit_is(unit + 1, nbytes - 1, "ib"))
+    struct text rest = text_from(unit, 1);
+    if (rest.nbytes == 0 || text_is_lower(rest, "ib"))
         return power_of(1024, exponent);
-    return unit_is(unit + 1, nbytes - 1, "b") ? power_of(1000, exponent) : 0;
+    return text_is_lower(rest, "b") ? power_of(1000, exponent) : 0;
 }
 
 /* Reads the number; returns where its unit begins, after any blanks. 0: no number. */
-static uint32_t number_read(struct decimal *decimal, const char *text, uint32_t nbytes) {
-    uint32_t at = decimal_read(decimal, text, nbytes);
-    while (at != 0 && at < nbytes && text[at] == ' ')
+static uint32_t number_read(struct decimal *decimal, struct text text) {
+    uint32_t at = decimal_read(decimal, text);
+    while (at != 0 && at < text.nbytes && text.at[at] == ' ')
         at++;
     return at;
 }
 
-bool units_size(const char *text, uint32_t nbytes, uint64_t *bytes) {
+bool units_size(struct text text, uint64_t *bytes) {
     struct decimal decimal;
-    uint32_t at = number_read(&decimal, text, nbytes);
+    uint32_t at = number_read(&decimal, text);
     if (at == 0)
         return false;
-    uint64_t unit = unit_nbytes(text + at, nbytes - at);
+    uint64_t unit = unit_nbytes(text_from(text, at));
     if (unit == 0 || (unit == 1 && decimal.n_digits != 0))
         return false;
     return decimal_times(&decimal, unit, bytes);
 }
 
-bool units_duration(const char *text, uint32_t nbytes, uint64_t *us) {
+bool units_duration(struct text text, uint64_t *us) {
     static const struct {
         const char *name;
         uint64_t us;
@@ -92,9 +87,9 @@ bool units_duration(const char *text, uint32_t nbytes, uint64_t *us) {
                  {"s", 1000000}, {"min", 60000000}, {"h", 3600000000}};
     struct decimal decimal;
     uint64_t product;
-    uint32_t at = number_read(&decimal, text, nbytes);
+    uint32_t at = number_read(&decimal, text);
     for (uint32_t i = 0; at != 0 && i < sizeof units / sizeof *units; i++)
-        if (unit_is(text + at, nbytes - at, units[i].name)) {
+        if (text_is_lower(text_from(text, at), units[i].name)) {
             if (!decimal_times(&decimal, units[i].us, &product) || product > INT64_MAX)
                 return false;
             *us = product;
@@ -103,9 +98,9 @@ bool units_duration(const char *text, uint32_t nbytes, uint64_t *us) {
     return false;
 }
 
-bool units_count(const char *text, uint32_t nbytes, uint64_t *count) {
+bool units_count(struct text text, uint64_t *count) {
     struct decimal decimal;
-    if (nbytes == 0 || decimal_read(&decimal, text, nbytes) != nbytes || decimal.point)
+    if (text.nbytes == 0 || decimal_read(&decimal, text) != text.nbytes || decimal.point)
         return false;
     *count = decimal.whole;
     return true;

@@ -2,8 +2,7 @@
  * the page. Integer arithmetic, no C library. Texts are bytes with a length; blanks around them are the caller's. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/text.h"
 
 /* Digits after the point that are read. Further ones mean less than a byte even in the largest unit, and are
  * skipped. */
@@ -19,7 +18,7 @@ struct decimal {
 
 /* Reads digits with at most one point among them, at least one digit, and returns how many bytes that took. 0: no
  * number, or 2^64 and more. */
-uint32_t decimal_read(struct decimal *decimal, const char *text, uint32_t nbytes);
+uint32_t decimal_read(struct decimal *decimal, struct text text);
 
 /* number * unit, rounded down. False: above 2^64 - 1. `unit` is at most 2^60. */
 bool decimal_times(const struct decimal *decimal, uint64_t unit, uint64_t *product);
@@ -29,11 +28,11 @@ bool decimal_times(const struct decimal *decimal, uint64_t unit, uint64_t *produ
  * in either case. Fractions round down to whole bytes; bytes have no fraction. False: not a size, negative or above
  * 2^64 - 1; `*bytes` is unchanged.
  */
-bool units_size(const char *text, uint32_t nbytes, uint64_t *bytes);
+bool units_size(struct text text, uint64_t *bytes);
 
 /* Microseconds: "850us", "850µs", "2 ms", "12.5s", "3min", "2h", in either case. A unit is needed. False: none of
  * these, or above 2^63 - 1; `*us` is unchanged. */
-bool units_duration(const char *text, uint32_t nbytes, uint64_t *us);
+bool units_duration(struct text text, uint64_t *us);
 
 /* A whole number, digits only. False: anything else, or above 2^64 - 1; `*count` is unchanged. */
-bool units_count(const char *text, uint32_t nbytes, uint64_t *count);
+bool units_count(struct text text, uint64_t *count);

@@ -228,9 +228,7 @@ static bool align_steps(struct side *a, struct side *b) {
 }
 
 static bool is_annotation(const struct side *side, const struct span *span, struct text name) {
-    struct text own = trace_text(side->timeline.trace, span->name);
-    return span->kind == SPAN_ANNOTATION && own.nbytes == name.nbytes &&
-           memcmp(own.at, name.at, name.nbytes) == 0;
+    return span->kind == SPAN_ANNOTATION && text_equals(trace_text(side->timeline.trace, span->name), name);
 }
 
 /* Aligns the innermost annotation around A's peak with the one of B that has its name and number; if B has fewer, with

@@ -85,12 +85,11 @@ bool filter_check(const char *words, char *wrong, size_t capacity) {
 /* ---- texts ---- */
 
 static void string_text(const struct trace *trace, uint32_t id, char text[TEXT_NBYTES]) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, id, &nbytes);
-    nbytes = nbytes < TEXT_NBYTES ? nbytes : TEXT_NBYTES - 1;
-    for (uint32_t i = 0; i < nbytes; i++)
-        text[i] = bytes[i] != 0 ? (char)bytes[i] : ' ';
-    text[nbytes] = '\0';
+    struct text bytes = trace_text(trace, id);
+    uint32_t n = 0;
+    for (; n < bytes.nbytes && n + 1 < TEXT_NBYTES; n++)
+        text[n] = bytes.at[n] != 0 ? (char)bytes.at[n] : ' ';
+    text[n] = '\0';
 }
 
 /* Notes the strings outside of frames: those in contexts, and in the notes of torch.fx. */
@@ -186,15 +185,16 @@ struct looked {
     char typed[FILTER_TEXT_MAX_NBYTES + 1], closest[FILTER_TEXT_MAX_NBYTES + 1];
 };
 
-static void phase_offer(struct looked *looked, const uint8_t *name, uint32_t nbytes) {
+static void phase_offer(struct looked *looked, struct text name) {
     char text[FILTER_TEXT_MAX_NBYTES + 1];
-    snprintf(text, sizeof text, "%.*s", (int)(nbytes < sizeof text ? nbytes : 0), (const char *)name);
+    snprintf(text, sizeof text, "%.*s", (int)(name.nbytes < sizeof text ? name.nbytes : 0),
+             (const char *)name.at);
     suggestion_offer(&looked->suggestion, text);
     if (looked->suggestion.closest == text) {
         memcpy(looked->closest, text, sizeof text);
         looked->suggestion.closest = looked->closest;
     }
-    looked->known |= filter_text_meets(looked->phase, name, nbytes);
+    looked->known |= filter_text_meets(looked->phase, name);
 }
 
 static void looked_start(struct looked *looked, const struct filter *filter) {
@@ -226,7 +226,7 @@ static bool device_look(struct looked *looked, const struct recording *recording
         progress = selecting_go_on(&selecting);
     looked->allocations += selection.allocations;
     for (uint32_t i = 0; looked->phase != NULL && i < selecting.facts.n_phases; i++)
-        phase_offer(looked, selecting.facts.phases[i].name, selecting.facts.phases[i].nbytes);
+        phase_offer(looked, selecting.facts.phases[i].name);
     arena_release(&arena);
     return progress == SELECTING_DONE;
 }

@@ -207,8 +207,8 @@ static bool apply_rule(struct settings *settings, const char *value) {
 
 static bool apply_every(struct settings *settings, const char *value) {
     struct decimal decimal;
-    uint32_t length = (uint32_t)strlen(value);
-    return length < 20 && decimal_read(&decimal, value, length) == length && length != 0 &&
+    uint32_t length = word_length(value);
+    return length < 20 && decimal_read(&decimal, word_text(value)) == length && length != 0 &&
            decimal_times(&decimal, 1000000, &settings->run.every_us) && settings->run.every_us >= 10000 &&
            settings->run.every_us <= UINT64_C(3600000000);
 }

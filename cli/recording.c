@@ -108,12 +108,11 @@ static void note_cut(const struct recording *recording) {
     const struct trace *trace = &recording->trace;
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         const struct diagnostic *found = diagnostic_find(trace, cuts[i].code);
-        uint32_t nbytes;
         if (found == NULL)
             continue;
-        const char *text = (const char *)trace_string(trace, found->message, &nbytes);
-        bool said = memmem(text, nbytes, "cut off", 7) != NULL;
-        terminal_note(recording->input.shown, "%s%.*s", said ? "" : cuts[i].lead, (int)nbytes, text);
+        struct text text = trace_text(trace, found->message);
+        terminal_note(recording->input.shown, "%s%.*s", text_contains(text, "cut off") ? "" : cuts[i].lead,
+                      (int)text.nbytes, (const char *)text.at);
         return;
     }
 }

@@ -5,16 +5,8 @@
 
 #include <string.h>
 
-/* The length of a text. No word of a command line is longer than 4 GiB, but this is checked nevertheless. */
-static bool text_nbytes(const char *text, uint32_t *nbytes) {
-    size_t length = strlen(text);
-    *nbytes = (uint32_t)length;
-    return length <= UINT32_MAX;
-}
-
 bool size_parse(const char *text, uint64_t *bytes) {
-    uint32_t nbytes;
-    return text_nbytes(text, &nbytes) && units_size(text, nbytes, bytes);
+    return units_size(word_text(text), bytes);
 }
 
 bool size_lacks_unit(const char *text, uint64_t bytes) {
@@ -22,9 +14,8 @@ bool size_lacks_unit(const char *text, uint64_t bytes) {
 }
 
 bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *number) {
-    uint32_t nbytes;
     uint64_t count;
-    if (!text_nbytes(text, &nbytes) || !units_count(text, nbytes, &count) || count < low || count > high)
+    if (!units_count(word_text(text), &count) || count < low || count > high)
         return false;
     *number = count;
     return true;
@@ -53,9 +44,8 @@ static bool position_parse_relative(const char *text, const char *word, enum pos
 }
 
 static bool position_parse_time(const char *text, struct position *position) {
-    uint32_t nbytes;
     uint64_t us;
-    if (!text_nbytes(text, &nbytes) || !units_duration(text, nbytes, &us))
+    if (!units_duration(word_text(text), &us))
         return false;
     *position = (struct position){POSITION_TIME, (int64_t)us};
     return true;

@@ -20,10 +20,10 @@ static struct needle needle_of(const struct filter_word *word) {
     return needle;
 }
 
-static bool text_holds(const uint8_t *text, uint32_t nbytes, const struct needle *needle) {
-    for (uint32_t at = 0; needle->nbytes <= nbytes && at <= nbytes - needle->nbytes; at++) {
+static bool text_holds(struct text text, const struct needle *needle) {
+    for (uint32_t at = 0; needle->nbytes <= text.nbytes && at <= text.nbytes - needle->nbytes; at++) {
         uint32_t i = 0;
-        while (i < needle->nbytes && lower(text[at + i]) == needle->bytes[i])
+        while (i < needle->nbytes && lower(text.at[at + i]) == needle->bytes[i])
             i++;
         if (i == needle->nbytes)
             return true;
@@ -43,10 +43,8 @@ struct texts {
 static bool string_holds(struct texts *texts, uint32_t id) {
     if (texts->regex != NULL)
         return id != 0 && bits_has(texts->regex->strings, id);
-    if (texts->known[id] == 0) {
-        struct text bytes = trace_text(texts->trace, id);
-        texts->known[id] = text_holds(bytes.at, bytes.nbytes, texts->needle) ? 2 : 1;
-    }
+    if (texts->known[id] == 0)
+        texts->known[id] = text_holds(trace_text(texts->trace, id), texts->needle) ? 2 : 1;
     return texts->known[id] == 2;
 }
 
@@ -54,19 +52,17 @@ static bool string_holds(struct texts *texts, uint32_t id) {
  * part of "file:line function" that it needs, because thousands of frames share long texts. */
 static bool frame_seam_holds(const struct texts *texts, const struct frame *frame) {
     uint8_t text[2 * FILTER_TEXT_MAX_NBYTES + 16];
-    uint32_t n_file, n_name, n = 0, most = texts->needle->nbytes - 1;
-    const uint8_t *file = trace_string(texts->trace, frame->file, &n_file);
-    const uint8_t *name = trace_string(texts->trace, frame->name, &n_name);
-    uint32_t tail = n_file < most ? n_file : most, head = n_name < most ? n_name : most;
-    bytes_copy(text, file + (n_file - tail), tail);
-    n = tail;
+    struct text file = trace_text(texts->trace, frame->file), name = trace_text(texts->trace, frame->name);
+    uint32_t most = texts->needle->nbytes - 1, tail = file.nbytes < most ? file.nbytes : most,
+             head = name.nbytes < most ? name.nbytes : most, n = tail;
+    bytes_copy(text, file.at + (file.nbytes - tail), tail);
     if (frame->line != 0) {
         text[n++] = ':';
         n += digits_put(frame->line, (char *)text + n);
     }
     text[n++] = ' ';
-    bytes_copy(text + n, name, head);
-    return text_holds(text, n + head, texts->needle);
+    bytes_copy(text + n, name.at, head);
+    return text_holds((struct text){text, n + head}, texts->needle);
 }
 
 static bool fx_holds(struct texts *texts, uint32_t id) {
@@ -91,11 +87,11 @@ static bool frame_holds(struct texts *texts, uint32_t id, bool file_only) {
 uint32_t filter_frame_text(const struct trace *trace, uint32_t id, char *text, uint32_t capacity) {
     const struct frame *frame = &trace->frames.frame[id];
     const uint32_t parts[2] = {frame->file, frame->name};
-    uint32_t n = 0, nbytes;
+    uint32_t n = 0;
     for (uint32_t part = 0; part < 2; part++) {
-        const uint8_t *bytes = trace_string(trace, parts[part], &nbytes);
-        for (uint32_t i = 0; i < nbytes && n + 1 < capacity; i++)
-            text[n++] = bytes[i] != 0 ? (char)bytes[i] : ' ';
+        struct text bytes = trace_text(trace, parts[part]);
+        for (uint32_t i = 0; i < bytes.nbytes && n + 1 < capacity; i++)
+            text[n++] = bytes.at[i] != 0 ? (char)bytes.at[i] : ' ';
         char line[12] = ":";
         uint32_t n_line = part == 0 && frame->line != 0 ? 1 + digits_put(frame->line, line + 1) : 0;
         for (uint32_t i = 0; i < n_line && n + 1 < capacity; i++)
@@ -153,9 +149,9 @@ static void stacks_of_frames(struct masks *masks, const struct trace *trace) {
 
 /* ---- spans ---- */
 
-bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint32_t nbytes) {
+bool filter_text_meets(const struct filter_word *word, struct text text) {
     struct needle needle = needle_of(word);
-    return text_holds(text, nbytes, &needle);
+    return text_holds(text, &needle);
 }
 
 /* Disjoint ranges of moments, rising. */
@@ -167,7 +163,7 @@ struct ranges {
 static bool span_meets(const struct filter_span *span, const struct filter_word *word,
                        const struct needle *needle) {
     if (word->kind != FILTER_STEP && word->kind != FILTER_LAYER)
-        return text_holds(span->name, span->nbytes, needle);
+        return text_holds(span->name, needle);
     return span->number >= 0 && (uint64_t)span->number >= word->low && (uint64_t)span->number <= word->high;
 }
 
@@ -331,10 +327,8 @@ static void categories_find(struct keeping *keeping) {
     struct needle needle = needle_of(keeping->word);
     const struct filter_facts *facts = keeping->facts;
     for (uint32_t i = 0; facts->category != NULL && i < facts->n_categories && i < 64; i++) {
-        const char *name = facts->category_name(i);
-        uint32_t length = word_length(name);
-        if ((keeping->word->kind == FILTER_TEXT || length == needle.nbytes) &&
-            text_holds((const uint8_t *)name, length, &needle))
+        struct text name = word_text(facts->category_name(i));
+        if ((keeping->word->kind == FILTER_TEXT || name.nbytes == needle.nbytes) && text_holds(name, &needle))
             keeping->categories |= UINT64_C(1) << i;
     }
 }

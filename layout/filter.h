@@ -80,7 +80,7 @@ struct filter_error {
 bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error);
 
 /* Does a text of the trace contain the word's text, ignoring case? O(length). */
-bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint32_t nbytes);
+bool filter_text_meets(const struct filter_word *word, struct text text);
 
 /* Does the filter have a word of this kind? Some kinds need facts that only the analysis knows or that the file may
  * lack. */
@@ -89,8 +89,7 @@ bool filter_has(const struct filter *filter, enum filter_kind kind);
 /* A named range of moments: a phase, a step or a layer. */
 struct filter_span {
     uint32_t from, until; /* [from, until) */
-    const uint8_t *name;
-    uint32_t nbytes;
+    struct text name;
     int64_t number; /* of a step or a layer; -1: none */
 };
 

@@ -10,18 +10,6 @@ static bool is_blank(uint8_t byte) {
 /* Reads a value with its unit. False: it is not one. */
 typedef bool read_value(struct text text, uint64_t *value);
 
-static bool read_size(struct text text, uint64_t *value) {
-    return units_size((const char *)text.at, text.nbytes, value);
-}
-
-static bool read_us(struct text text, uint64_t *value) {
-    return units_duration((const char *)text.at, text.nbytes, value);
-}
-
-static bool read_count(struct text text, uint64_t *value) {
-    return units_count((const char *)text.at, text.nbytes, value);
-}
-
 /* The offset of ".."; nbytes: there is none. */
 static uint32_t range_dots(struct text text) {
     for (uint32_t i = 0; i + 1 < text.nbytes; i++)
@@ -47,7 +35,7 @@ static bool read_bound_with_unit(struct text bound, struct text other, read_valu
 
 static bool is_bare_number(struct text text) {
     struct decimal decimal;
-    return text.nbytes != 0 && decimal_read(&decimal, (const char *)text.at, text.nbytes) == text.nbytes;
+    return text.nbytes != 0 && decimal_read(&decimal, text) == text.nbytes;
 }
 
 static bool read_range(struct text text, uint32_t dots, read_value *read, struct filter_word *word) {
@@ -93,16 +81,16 @@ static bool read_bounds(struct text text, read_value *read, struct filter_word *
 /* ---- keys: each function reads a value of the word's kind, and returns what is wrong with it, or NULL ---- */
 
 static const char *value_of_size(struct text value, struct filter_word *word) {
-    return read_bounds(value, read_size, word)
+    return read_bounds(value, units_size, word)
                ? NULL
                : "is not a size; sizes are like >100MiB, <=1GB or 500..900KiB";
 }
 
 static const char *value_of_age(struct text value, struct filter_word *word) {
-    if (read_bounds(value, read_us, word))
+    if (read_bounds(value, units_duration, word))
         return NULL;
     word->kind = FILTER_AGE_EVENTS;
-    return read_bounds(value, read_count, word)
+    return read_bounds(value, units_count, word)
                ? NULL
                : "is not a lifetime; they are like <2ms, or 500..900 in events";
 }
@@ -130,7 +118,7 @@ static bool read_hex(struct text text, uint64_t *value) {
 }
 
 static const char *value_of_stream(struct text value, struct filter_word *word) {
-    if (text_is_lower(value, "default") || read_count(value, &word->low))
+    if (text_is_lower(value, "default") || units_count(value, &word->low))
         return NULL;
     word->kind = FILTER_STREAM_HANDLE;
     return read_hex(value, &word->low) ? NULL : "is not a stream; they are like 7, default or 0x55d0c8a0";
@@ -148,13 +136,13 @@ static bool read_pool_id(struct text value, struct filter_word *word) {
     uint32_t second = comma + 1;
     while (second < value.nbytes && value.at[second] == ' ')
         second++;
-    return read_count((struct text){value.at, comma}, &word->low) &&
-           read_count(text_from(value, second), &word->high);
+    return units_count((struct text){value.at, comma}, &word->low) &&
+           units_count(text_from(value, second), &word->high);
 }
 
 static const char *value_of_pool(struct text value, struct filter_word *word) {
     word->low = text_is_lower(value, "default") ? 1 : POOL_UNKNOWN;
-    if (word->low == 1 || text_is_lower(value, "unknown") || read_count(value, &word->low))
+    if (word->low == 1 || text_is_lower(value, "unknown") || units_count(value, &word->low))
         return NULL;
     word->kind = FILTER_POOL_PRIVATE;
     if (text_is_lower(value, "private"))
@@ -173,9 +161,9 @@ static const char *value_of_name(struct text value, struct filter_word *word) {
 }
 
 static const char *value_of_number(struct text value, struct filter_word *word) {
-    return read_bounds(value, read_count, word) ? NULL
-           : word->kind == FILTER_STEP          ? "is not a step; they are like 3 or 3..5"
-                                                : "is not a layer; they are like 3 or 3..5";
+    return read_bounds(value, units_count, word) ? NULL
+           : word->kind == FILTER_STEP           ? "is not a step; they are like 3 or 3..5"
+                                                 : "is not a layer; they are like 3 or 3..5";
 }
 
 static const char *value_of_alive(struct text value, struct filter_word *word) {

@@ -68,24 +68,10 @@ static void keep_what_happened(struct merging *merging) {
     }
 }
 
-/* Bytes alive at every moment. */
-static uint64_t *curve_of(struct merge *merge, const struct device_trace *device) {
-    uint64_t *live = arena_zeros(&merge->arena, (uint64_t)device->n_events + 2, sizeof *live);
-    if (live == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < device->allocations.count; i++) {
-        live[device->allocations.birth[i]] += device->allocations.size[i];
-        live[device->allocations.death[i]] -= device->allocations.size[i];
-    }
-    for (uint32_t m = 1; m <= device->n_events; m++)
-        live[m] += live[m - 1];
-    return live;
-}
-
 /* Keeps the outline of the picture, and so its peak. */
 static bool keep_extremes(struct merging *merging) {
     uint64_t n_moments = (uint64_t)merging->device->n_events + 1;
-    uint64_t *live = curve_of(merging->merge, merging->device);
+    uint64_t *live = device_live(merging->device, &merging->merge->arena);
     if (live == NULL)
         return false;
     for (uint32_t slice = 0; slice < merging->n_slices; slice++) {

@@ -50,10 +50,6 @@ static bool piece_is_untold(const struct segment_piece *piece) {
     return piece->pool == POOL_UNKNOWN || piece->unsure;
 }
 
-static uint64_t range_end(uint64_t address, uint64_t size) {
-    return size < UINT64_MAX - address ? address + size : UINT64_MAX;
-}
-
 /* The piece at an address or, if none is there, the next one after it. UINT32_MAX: none. */
 static uint32_t piece_from(const struct walk *walk, uint64_t address) {
     if (walk->segments->piece == NULL)
@@ -66,7 +62,7 @@ static uint32_t piece_from(const struct walk *walk, uint64_t address) {
     const struct ordered_key *lower = ordered_at(&walk->there, &walk->store, before);
     if (lower != NULL && lower->first < address) {
         const struct segment_piece *piece = &walk->segments->piece[lower->value];
-        if (address < range_end(piece->address, piece->size))
+        if (address < sum_at_most(piece->address, piece->size))
             return lower->value;
     }
     return key != NULL ? key->value : UINT32_MAX;
@@ -114,7 +110,7 @@ static bool gap_open(struct walk *walk, struct segment_piece piece, uint64_t fro
 /* Adds the parts of a range that are not there yet: where events disagree, the later one is believed. Existing runs
  * are skipped and merged into one, so ranges that overlap again and again cost no more than others. */
 static bool range_open(struct walk *walk, struct segment_piece piece) {
-    uint64_t at = piece.address, from = at, end = range_end(at, piece.size), top = end;
+    uint64_t at = piece.address, from = at, end = sum_at_most(at, piece.size), top = end;
     struct ordered_key run;
     walk->segments->contradicted_bytes += end - at;
     while (at < end && run_take(walk, at, end, &run)) {
@@ -149,7 +145,7 @@ static bool piece_cut(struct walk *walk, uint32_t index, uint64_t address) {
 
 /* The range was not there before the event, so its open parts begin here. */
 static bool range_begin(struct walk *walk, const struct segment_event *event) {
-    uint64_t at = event->address, end = range_end(event->address, event->size), begun = 0;
+    uint64_t at = event->address, end = sum_at_most(event->address, event->size), begun = 0;
     while (at < end) {
         uint32_t index = piece_from(walk, at);
         if (index == UINT32_MAX || walk->segments->piece[index].address >= end)
@@ -160,14 +156,14 @@ static bool range_begin(struct walk *walk, const struct segment_event *event) {
                 return false;
             continue;
         }
-        if (range_end(piece->address, piece->size) > end && !piece_cut(walk, index, end))
+        if (sum_at_most(piece->address, piece->size) > end && !piece_cut(walk, index, end))
             return false;
         piece = &walk->segments->piece[index];
         piece->birth = event->event + 1;
         piece->stack = event->stack;
         begun += piece->size;
         walk->n_untold -= piece_is_untold(piece);
-        at = range_end(piece->address, piece->size);
+        at = sum_at_most(piece->address, piece->size);
         (void)ordered_remove(&walk->there, &walk->store, piece->address, 0);
     }
     walk->segments->contradicted_bytes += event->size - begun;
@@ -177,7 +173,7 @@ static bool range_begin(struct walk *walk, const struct segment_event *event) {
 /* Adjacent pages of one stream belong to the same reservation, so a piece takes over what is known of its
  * neighbours. */
 static void piece_inherit(const struct walk *walk, struct segment_piece *piece) {
-    uint64_t sides[] = {piece->address - 1, range_end(piece->address, piece->size)};
+    uint64_t sides[] = {piece->address - 1, sum_at_most(piece->address, piece->size)};
     for (unsigned i = 0; i < 2 && piece->unsure; i++) {
         uint32_t index = piece_from(walk, sides[i]);
         const struct segment_piece *other = index == UINT32_MAX ? NULL : &walk->segments->piece[index];

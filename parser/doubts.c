@@ -1,5 +1,6 @@
 #include "parser/doubts.h"
 
+#include "base/numbers.h"
 #include "base/sort.h"
 
 /* ---- frees: a request, then its completion ---- */
@@ -19,22 +20,6 @@ static bool frees_diagnose(struct trace *trace, const struct device_trace *devic
 }
 
 /* ---- live bytes against reserved bytes ---- */
-
-/* Requested bytes alive at each moment, in a column for the caller to drop. NULL: no memory. */
-static uint64_t *live_curve(struct arena *arena, const struct device_trace *device) {
-    uint64_t n_moments = (uint64_t)device->n_events + 1;
-    uint64_t *live = arena_zeros(arena, n_moments, sizeof *live);
-    if (live == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < device->allocations.count; i++) {
-        live[device->allocations.birth[i]] += device->allocations.size[i];
-        if (device->allocations.death[i] < n_moments)
-            live[device->allocations.death[i]] -= device->allocations.size[i];
-    }
-    for (uint64_t moment = 1; moment < n_moments; moment++)
-        live[moment] += live[moment - 1];
-    return live;
-}
 
 struct excess {
     uint64_t nbytes; /* the most by which live exceeds reserved; 0: never */
@@ -123,7 +108,7 @@ static bool excess_look(struct trace *trace, const struct device_trace *device, 
     *excess = (struct excess){0, 0};
     if (!excess_is_possible(device, sums))
         return true;
-    uint64_t *live = live_curve(&trace->arena, device);
+    uint64_t *live = device_live(device, &trace->arena);
     if (live == NULL)
         return false;
     *excess = excess_find(device, live);
@@ -145,10 +130,6 @@ static bool reserved_diagnose(struct trace *trace, const struct device_trace *de
 
 /* ---- older allocations that others overlap ---- */
 
-static uint64_t range_end(uint64_t address, uint64_t size) {
-    return size > UINT64_MAX - address ? UINT64_MAX : address + size;
-}
-
 /* Allocations older than the recording, by address, without overlaps, and a tree of latest deaths: `latest[count +
  * i]` is that of rows[i], and `latest[i]` the later one of latest[2 * i] and latest[2 * i + 1]. */
 struct older {
@@ -169,7 +150,7 @@ static uint32_t older_thin(struct older *older, const struct allocations *alloca
             n_out++;
             continue;
         }
-        end = range_end(row.key, allocations->size[row.value]);
+        end = sum_at_most(row.key, allocations->size[row.value]);
         older->rows[n_kept++] = row;
     }
     older->count = n_kept;
@@ -212,14 +193,14 @@ static uint32_t older_latest(const struct older *older, uint32_t from, uint32_t 
 static bool older_is_under(const struct older *older, const struct allocations *allocations,
                            uint32_t allocation) {
     uint64_t address = allocations->address[allocation],
-             end = range_end(address, allocations->size[allocation]);
+             end = sum_at_most(address, allocations->size[allocation]);
     if (allocations->size[allocation] == 0 || end <= address)
         return false;
     uint32_t from = sort_rows_seek(older->rows, older->count, address);
     uint32_t last = sort_rows_seek(older->rows, older->count, end - 1);
     if (from == UINT32_MAX)
         from = 0;
-    else if (range_end(older->rows[from].key, allocations->size[older->rows[from].value]) <= address)
+    else if (sum_at_most(older->rows[from].key, allocations->size[older->rows[from].value]) <= address)
         from++;
     return last != UINT32_MAX && from <= last &&
            older_latest(older, from, last + 1) > allocations->birth[allocation];

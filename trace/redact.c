@@ -26,7 +26,7 @@ enum way {
 struct redaction {
     struct trace *trace;
     bool all; /* --redact=all */
-    bool (*category_is_known)(const uint8_t *name, uint32_t nbytes);
+    bool (*category_is_known)(struct text name);
     struct string_table old;
     uint32_t *made; /* [WAYS * old.count] new id of a string that was redacted in a way, plus 1; 0: not yet */
     uint32_t n_named;
@@ -288,7 +288,7 @@ static void context_redact(struct redaction *redaction, struct text text) {
 }
 
 static void category_redact(struct redaction *redaction, struct text text) {
-    if (redaction->category_is_known(text.at, text.nbytes))
+    if (redaction->category_is_known(text))
         text_redact(redaction, text);
 }
 
@@ -529,8 +529,7 @@ static bool table_begin(struct trace *trace) {
     return true;
 }
 
-bool trace_redact(struct trace *trace, bool all,
-                  bool (*category_is_known)(const uint8_t *name, uint32_t nbytes)) {
+bool trace_redact(struct trace *trace, bool all, bool (*category_is_known)(struct text name)) {
     struct redaction redaction = {
         .trace = trace, .all = all, .category_is_known = category_is_known, .old = trace->strings};
     redaction.made = calloc(WAYS * ((size_t)trace->strings.count + 1), sizeof *redaction.made);

@@ -15,5 +15,4 @@
  * `category_is_known` tells PyTorch's categories from the user's words. The trace's strings hold nothing of what
  * was dropped. False: no memory. O(text of all strings).
  */
-bool trace_redact(struct trace *trace, bool all,
-                  bool (*category_is_known)(const uint8_t *name, uint32_t nbytes));
+bool trace_redact(struct trace *trace, bool all, bool (*category_is_known)(struct text name));

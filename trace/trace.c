@@ -169,3 +169,17 @@ uint64_t device_history_full(const struct device_trace *device) {
             return device->n_events;
     return 0;
 }
+
+uint64_t *device_live(const struct device_trace *device, struct arena *arena) {
+    const struct allocations *allocations = &device->allocations;
+    uint64_t *live = arena_zeros(arena, (uint64_t)device->n_events + 1, sizeof *live);
+    for (uint32_t i = 0; live != NULL && i < allocations->count; i++) {
+        if (allocations->birth[i] <= device->n_events)
+            live[allocations->birth[i]] += allocations->size[i];
+        if (allocations->death[i] <= device->n_events)
+            live[allocations->death[i]] -= allocations->size[i];
+    }
+    for (uint32_t moment = 1; live != NULL && moment <= device->n_events; moment++)
+        live[moment] += live[moment - 1];
+    return live;
+}

@@ -401,26 +401,15 @@ uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes)
 bool stack_table_add(struct stack_table *stacks, struct arena *arena, uint32_t parent, uint32_t frame);
 
 /* The bytes of a string; valid until the next string is added. */
-static inline const uint8_t *trace_string(const struct trace *trace, uint32_t id, uint32_t *nbytes) {
-    assert(id < trace->strings.count);
-    *nbytes = trace->strings.start[id + 1] - trace->strings.start[id];
-    return trace->strings.bytes + trace->strings.start[id];
-}
-
-/* The same as one value. */
 static inline struct text trace_text(const struct trace *trace, uint32_t id) {
-    struct text text;
-    text.at = trace_string(trace, id, &text.nbytes);
-    return text;
+    assert(id < trace->strings.count);
+    const uint32_t *start = trace->strings.start;
+    return (struct text){trace->strings.bytes + start[id], start[id + 1] - start[id]};
 }
 
 /* Equal strings may have different ids. O(nbytes). */
 static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, uint32_t b) {
-    uint32_t a_nbytes, b_nbytes, i = 0;
-    const uint8_t *a_bytes = trace_string(trace, a, &a_nbytes), *b_bytes = trace_string(trace, b, &b_nbytes);
-    while (i < a_nbytes && i < b_nbytes && a_bytes[i] == b_bytes[i])
-        i++;
-    return a == b || (a_nbytes == b_nbytes && i == a_nbytes);
+    return a == b || text_equals(trace_text(trace, a), trace_text(trace, b));
 }
 
 /*
@@ -467,6 +456,9 @@ static inline bool allocation_is_alive(const struct allocations *allocations, ui
 static inline bool segment_event_gives_back(const struct segment_event *event) {
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
+
+/* Requested bytes alive at each moment, [n_events + 1] in a column of `arena`. NULL: no memory. */
+uint64_t *device_live(const struct device_trace *device, struct arena *arena);
 
 /* The reserved bytes at the end: of all final segments. */
 static inline uint64_t device_reserved_end(const struct device_trace *device) {

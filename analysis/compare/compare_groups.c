@@ -203,12 +203,9 @@ static void name_add(struct words *words, struct text text) {
 
 /* Writes the text after the last slash of either kind. */
 static void name_file(struct words *words, const struct trace *trace, uint32_t frame) {
-    uint32_t nbytes, from = 0;
-    const uint8_t *bytes = trace_string(trace, trace->frames.frame[frame].file, &nbytes);
-    for (uint32_t i = 0; i < nbytes; i++)
-        from = bytes[i] == '/' || bytes[i] == '\\' ? i + 1 : from;
-    name_add(words, (struct text){bytes + from, nbytes - from});
-    words_say(words, frame == 0 || nbytes == 0 ? "(no file recorded)" : "");
+    struct text file = trace_text(trace, trace->frames.frame[frame].file);
+    name_add(words, text_base_name(file));
+    words_say(words, frame == 0 || file.nbytes == 0 ? "(no file recorded)" : "");
 }
 
 uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key,

@@ -18,11 +18,8 @@ static void facts_of_categories(struct filter_facts *facts, const struct verdict
 /* The span of an annotation has its own name, others that of their kind. */
 static struct filter_span filter_span_of(const struct verdicts *verdicts, const struct span *span) {
     struct filter_span filtered = {.from = span->from_moment, .until = span->to_moment + 1, .number = -1};
-    const char *kind = span_kind_name[span->kind];
-    filtered.name = (const uint8_t *)kind;
-    filtered.nbytes = word_length(kind);
-    if (span->name != 0)
-        filtered.name = trace_string(verdicts->timeline->trace, span->name, &filtered.nbytes);
+    filtered.name = span->name != 0 ? trace_text(verdicts->timeline->trace, span->name)
+                                    : word_text(span_kind_name[span->kind]);
     if (span->step != SPAN_NO_STEP)
         filtered.number = turns_number(&verdicts->turns, span->step);
     return filtered;
@@ -38,20 +35,15 @@ static struct filter_span *filter_spans(const struct verdicts *verdicts, const s
 
 /* Can a text match more than what was recorded: a category, a phase? */
 static bool text_may_conclude(const struct filter_word *word, const struct trace *trace) {
-    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
-        const char *name = category_label[i].name;
-        if (filter_text_meets(word, (const uint8_t *)name, word_length(name)))
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
+        if (filter_text_meets(word, word_text(category_label[i].name)))
             return true;
-    }
-    for (uint32_t i = 0; i < SPAN_KINDS; i++) {
-        const char *name = span_kind_name[i];
-        if (filter_text_meets(word, (const uint8_t *)name, word_length(name)))
+    for (uint32_t i = 0; i < SPAN_KINDS; i++)
+        if (filter_text_meets(word, word_text(span_kind_name[i])))
             return true;
-    }
     for (uint32_t i = 0, last = 0; i < trace->n_annotations; i++) {
-        uint32_t nbytes, name = trace->annotations[i].name;
-        const uint8_t *text = trace_string(trace, name, &nbytes);
-        if (name != last && filter_text_meets(word, text, nbytes))
+        uint32_t name = trace->annotations[i].name;
+        if (name != last && filter_text_meets(word, trace_text(trace, name)))
             return true;
         last = name;
     }
@@ -67,8 +59,7 @@ static struct filter_span layer_span(const struct timeline *timeline, const stru
     const uint32_t *birth = timeline->device->allocations.birth;
     return (struct filter_span){.from = birth[block->first],
                                 .until = birth[block->end - 1] + 1,
-                                .name = (const uint8_t *)site,
-                                .nbytes = word_length(site),
+                                .name = word_text(site),
                                 .number = layer};
 }
 

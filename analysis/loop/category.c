@@ -40,9 +40,9 @@ const struct wording category_reason_label[REASON_COUNT] = {
     [REASON_BY_SIZE] = {"by_size", "older than the recording; by their sizes"},
 };
 
-enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
+enum category category_by_name(struct text name) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        if (text_is((struct text){name, nbytes}, category_label[i].name))
+        if (text_is(name, category_label[i].name))
             return (enum category)i;
     return CATEGORY_COUNT;
 }
@@ -107,7 +107,7 @@ static enum category category_of_context(struct judge *judge, uint32_t allocatio
         trace_text(trace, trace->contexts.context[judge->allocations->context[allocation]].category);
     if (text.nbytes == 0)
         return CATEGORY_COUNT;
-    enum category category = category_by_name(text.at, text.nbytes);
+    enum category category = category_by_name(text);
     if (category == CATEGORY_COUNT || category == CATEGORY_OTHER)
         return open_as(judge, allocation, REASON_OF_FILE);
     return category;

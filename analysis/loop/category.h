@@ -46,10 +46,10 @@ extern const struct wording category_label[CATEGORY_COUNT];
 extern const struct wording category_reason_label[REASON_COUNT];
 
 /* The category with this name; CATEGORY_COUNT: none has it. */
-enum category category_by_name(const uint8_t *name, uint32_t nbytes);
+enum category category_by_name(struct text name);
 
-static inline bool category_is_known(const uint8_t *name, uint32_t nbytes) {
-    return category_by_name(name, nbytes) != CATEGORY_COUNT;
+static inline bool category_is_known(struct text name) {
+    return category_by_name(name) != CATEGORY_COUNT;
 }
 
 /* Fills category and reason of every allocation of the timeline's device, `category[allocations.count]` and

@@ -56,7 +56,7 @@ static void doubt(struct check_verdict *verdict, const char *reason) {
 }
 
 static enum category category_of(const struct rule *rule) {
-    return category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name));
+    return category_by_name(word_text(rule->name));
 }
 
 /* Bytes of a category at every moment: phases by the thousand are answered at once. NULL: no memory. */

@@ -67,7 +67,7 @@ static const char *const metric_names[] = {[METRIC_PEAK] = "peak",
 
 static bool name_is_known(const struct rule *rule) {
     if (rule->metric == METRIC_CATEGORY)
-        return category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name)) != CATEGORY_COUNT;
+        return category_by_name(word_text(rule->name)) != CATEGORY_COUNT;
     for (uint32_t i = 0; rule->metric == METRIC_FINDING && i < FINDING_KINDS; i++)
         if (strcmp(rule->name, finding_kind_name((enum finding_kind)i)) == 0)
             return true;
@@ -139,7 +139,7 @@ static bool moment_read(struct rule_words *words, struct rule *rule) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);
     rule->moment = RULE_AT_EVENT;
-    if (!units_count(words->at, (uint32_t)nbytes, &rule->event))
+    if (!units_count((struct text){(const uint8_t *)words->at, (uint32_t)nbytes}, &rule->event))
         return wrong(
             words,
             "has a moment that does not exist (peak, end, oom, forward, backward, optimizer, or an event)");
@@ -165,23 +165,23 @@ static bool operator_read(struct rule_words *words, struct rule *rule) {
 /* ---- value ---- */
 
 /* Reads "2%" or "0.5 %" as parts in a million. */
-static bool share_read(const char *text, uint32_t nbytes, uint64_t *parts) {
+static bool share_read(struct text text, uint64_t *parts) {
     struct decimal decimal;
-    uint32_t at = decimal_read(&decimal, text, nbytes);
-    while (at != 0 && at < nbytes && text[at] == ' ')
+    uint32_t at = decimal_read(&decimal, text);
+    while (at != 0 && at < text.nbytes && text.at[at] == ' ')
         at++;
-    return at != 0 && at + 1 == nbytes && text[at] == '%' && decimal_times(&decimal, MILLION / 100, parts);
+    return at != 0 && text_is(text_from(text, at), "%") && decimal_times(&decimal, MILLION / 100, parts);
 }
 
-/* The length of the text up to a plus, " per step" or the end, without blanks around it. */
-static uint32_t value_nbytes(const struct rule_words *words) {
+/* The text up to a plus, " per step" or the end, without blanks around it. */
+static struct text value_text(const struct rule_words *words) {
     const char *plus = strchr(words->at, '+'), *per = strstr(words->at, " per ");
     size_t n = strlen(words->at);
     n = plus != NULL && (size_t)(plus - words->at) < n ? (size_t)(plus - words->at) : n;
     n = per != NULL && (size_t)(per - words->at) < n ? (size_t)(per - words->at) : n;
     while (n > 0 && (words->at[n - 1] == ' ' || words->at[n - 1] == '\t'))
         n--;
-    return n > UINT16_MAX ? UINT16_MAX : (uint32_t)n;
+    return (struct text){(const uint8_t *)words->at, n > UINT16_MAX ? UINT16_MAX : (uint32_t)n};
 }
 
 /* Reads "+ 2%" and "+ 64MiB", each at most once. */
@@ -190,21 +190,21 @@ static bool baseline_read(struct rule_words *words, struct rule *rule) {
     for (skip_blanks(words); *words->at == '+'; skip_blanks(words)) {
         words->at++;
         skip_blanks(words);
-        uint32_t nbytes = value_nbytes(words);
+        struct text value = value_text(words);
         uint64_t parts;
-        if (share_read(words->at, nbytes, &parts)) {
+        if (share_read(value, &parts)) {
             if (share)
                 return wrong(words, "adds two shares to the baseline");
             rule->more = parts;
             share = true;
-        } else if (units_size(words->at, nbytes, &rule->number)) {
+        } else if (units_size(value, &rule->number)) {
             if (size)
                 return wrong(words, "adds two sizes to the baseline");
             size = true;
         } else {
             return wrong(words, "adds something to the baseline that is neither a share nor a size");
         }
-        words->at += nbytes;
+        words->at += value.nbytes;
     }
     return true;
 }
@@ -220,20 +220,21 @@ static bool value_read(struct rule_words *words, struct rule *rule) {
             return rule->value != VALUE_BASELINE || baseline_read(words, rule);
         }
     skip_blanks(words);
-    uint32_t nbytes = value_nbytes(words);
+    struct text value = value_text(words);
+    int nbytes = (int)value.nbytes;
     rule->value = VALUE_SHARE;
-    if (!share_read(words->at, nbytes, &rule->number)) {
+    if (!share_read(value, &rule->number)) {
         rule->value = VALUE_NUMBER;
-        if (!units_size(words->at, nbytes, &rule->number))
+        if (!units_size(value, &rule->number))
             return wrong(words, "has no value that can be read after its sign (such as 75GiB, 10%, 0, none, "
                                 "complete, baseline + 2%)");
     }
-    bool digits = strspn(words->at, "0123456789") >= nbytes;
+    bool digits = strspn(words->at, "0123456789") >= value.nbytes;
     /* a maximum over the run below 1 MiB makes no sense */
     if (rule->value == VALUE_NUMBER && digits && rule->number != 0 && rule->number < UINT64_C(1) << 20 &&
         (rule->metric == METRIC_PEAK || rule->metric == METRIC_RESERVED)) {
-        snprintf(words->wrong, words->capacity, "is in bytes: %.*s bytes? write %.*sGiB", (int)nbytes,
-                 words->at, (int)nbytes, words->at);
+        snprintf(words->wrong, words->capacity, "is in bytes: %.*s bytes? write %.*sGiB", nbytes, words->at,
+                 nbytes, words->at);
         return false;
     }
     words->at += nbytes;

@@ -11,7 +11,7 @@ static uint32_t cell_skip(struct text line, uint32_t at) {
 }
 
 static uint32_t number_read(struct text line, uint32_t at, struct decimal *decimal) {
-    return at < line.nbytes ? decimal_read(decimal, (const char *)line.at + at, line.nbytes - at) : 0;
+    return at < line.nbytes ? decimal_read(decimal, text_from(line, at)) : 0;
 }
 
 /* "12.5 GB" of 10^9 bytes each; a bare number in `bare`, if that is not 0. */

@@ -99,9 +99,7 @@ static uint32_t digits_read(struct text text, uint32_t at, uint32_t width, uint3
 
 /* A decimal number at `at`; digits may be grouped, "2,147,483,648". Returns its length; 0: none. */
 static uint32_t number_read(struct text text, uint32_t at, struct decimal *decimal) {
-    uint32_t length =
-                 at < text.nbytes ? decimal_read(decimal, (const char *)text.at + at, text.nbytes - at) : 0,
-             group;
+    uint32_t length = at < text.nbytes ? decimal_read(decimal, text_from(text, at)) : 0, group;
     uint64_t whole = decimal->whole;
     bool grouped = length > 0 && length <= 3 && text.at[at] != '0' && at_or_blank(text, at + length) == ',';
     for (uint32_t next = at + length;

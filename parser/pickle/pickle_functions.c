@@ -50,11 +50,10 @@ bool op_stack_global(struct machine *machine) {
         return false;
     for (unsigned i = 0; i < 2; i++) {
         const struct value *value = &machine->stack[machine->n_stack - 2 + i];
-        uint32_t nbytes = 0;
-        const uint8_t *bytes = (const uint8_t *)"";
-        if (value->tag == VALUE_STRING)
-            bytes = trace_string(machine->snapshot.trace, (uint32_t)value->bits, &nbytes);
-        name_clean(text[i], sizeof text[i], bytes, nbytes);
+        struct text name = value->tag == VALUE_STRING
+                               ? trace_text(machine->snapshot.trace, (uint32_t)value->bits)
+                               : word_text("");
+        name_clean(text[i], sizeof text[i], name.at, name.nbytes);
     }
     machine->n_stack -= 2;
     return function_push(machine, "STACK_GLOBAL", text[0], text[1]);

@@ -346,10 +346,9 @@ static bool annotations_add(struct perfetto *to) {
         annotations_close(to, open, &n_open, phase->start_us);
         if (n_open == PHASE_OPEN_MAX)
             continue;
-        uint32_t nbytes;
-        const char *name = (const char *)trace_string(to->device->trace, phase->name, &nbytes);
-        event_add(to, ns_of_us(timeline->first_us + phase->start_us), TRACK_ANNOTATIONS, EVENT_BEGIN, name,
-                  nbytes);
+        struct text name = trace_text(to->device->trace, phase->name);
+        event_add(to, ns_of_us(timeline->first_us + phase->start_us), TRACK_ANNOTATIONS, EVENT_BEGIN,
+                  (const char *)name.at, name.nbytes);
         open[n_open] = n_open > 0 && open[n_open - 1] < end ? open[n_open - 1] : end;
         n_open++;
     }

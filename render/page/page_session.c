@@ -115,11 +115,10 @@ place session_recording(struct page_session *session) {
 /* ---- text ---- */
 
 place session_string(struct page_session *session, u32 id) {
-    uint32_t nbytes;
     if (id >= session->trace.strings.count)
         return 0;
-    const uint8_t *bytes = trace_string(&session->trace, id, &nbytes);
-    return FILL(session, text, (double)(place)bytes, nbytes);
+    struct text text = trace_text(&session->trace, id);
+    return FILL(session, text, (double)(place)text.at, text.nbytes);
 }
 
 place session_diagnostic(struct page_session *session, u32 index) {

@@ -91,11 +91,10 @@ static uint32_t category_color(uint32_t category, bool dark) {
 static uint32_t category_of(const struct timeline *timeline, const struct raster_style *style,
                             uint32_t allocation) {
     const struct trace *trace = timeline->trace;
-    uint32_t nbytes, context = timeline->device->allocations.context[allocation];
+    uint32_t context = timeline->device->allocations.context[allocation];
     if (style->category != NULL)
         return style->category[allocation];
-    const uint8_t *text = trace_string(trace, trace->contexts.context[context].category, &nbytes);
-    enum category category = category_by_name(text, nbytes);
+    enum category category = category_by_name(trace_text(trace, trace->contexts.context[context].category));
     return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
 }
 

@@ -89,11 +89,8 @@ static inline bool memory_input_trace(struct trace *trace, const void *at, size_
 
 /* True if the trace has a diagnostic with this code. */
 static inline bool trace_has_diagnostic(const struct trace *trace, const char *code) {
-    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
-        uint32_t nbytes;
-        const uint8_t *text = trace_string(trace, trace->diagnostics[i].code, &nbytes);
-        if (nbytes == strlen(code) && memcmp(text, code, nbytes) == 0)
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        if (text_is(trace_text(trace, trace->diagnostics[i].code), code))
             return true;
-    }
     return false;
 }

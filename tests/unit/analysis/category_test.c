@@ -124,10 +124,10 @@ static void test_names(void **state) {
         assert_true(category_reason_label[i].name[0] != '\0' && category_reason_label[i].title[0] != '\0');
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
         const char *name = category_label[i].name;
-        assert_int_equal(category_by_name((const uint8_t *)name, (uint32_t)strlen(name)), i);
+        assert_int_equal(category_by_name(word_text(name)), i);
     }
-    assert_int_equal(category_by_name((const uint8_t *)"", 0), CATEGORY_COUNT);
-    assert_int_equal(category_by_name((const uint8_t *)"inputs", 6), CATEGORY_COUNT);
+    assert_int_equal(category_by_name(word_text("")), CATEGORY_COUNT);
+    assert_int_equal(category_by_name(word_text("inputs")), CATEGORY_COUNT);
 }
 
 int main(void) {

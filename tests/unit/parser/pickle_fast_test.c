@@ -244,9 +244,8 @@ static void say(struct bytes *to, const char *format, ...) {
 }
 
 static void say_string(struct bytes *to, const struct trace *trace, uint32_t string) {
-    uint32_t nbytes;
-    const uint8_t *at = trace_string(trace, string, &nbytes);
-    bytes_add(to, at, nbytes);
+    struct text text = trace_text(trace, string);
+    bytes_add(to, text.at, text.nbytes);
     say(to, "|");
 }
 

@@ -12,10 +12,9 @@
 #include <string.h>
 
 static void assert_said(const struct trace *trace, uint32_t index, const char *expected) {
-    uint32_t nbytes;
-    const uint8_t *text = trace_string(trace, trace->diagnostics[index].message, &nbytes);
-    assert_int_equal(nbytes, strlen(expected));
-    assert_memory_equal(text, expected, nbytes);
+    struct text text = trace_text(trace, trace->diagnostics[index].message);
+    assert_int_equal(text.nbytes, strlen(expected));
+    assert_memory_equal(text.at, expected, text.nbytes);
 }
 
 static void test_sentences_are_made_of_keys_and_numbers(void **state) {

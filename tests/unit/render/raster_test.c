@@ -79,7 +79,7 @@ static struct view view_random(const struct timeline *timeline) {
     int64_t span = view.to_q16 - view.from_q16, part = span >> dice_below(&dice, 14);
     view.from_q16 += (int64_t)((double)(span - part) * dice_below(&dice, 1000) / 1000);
     view.to_q16 = view.from_q16 + (part < 2 ? 2 : part);
-    view.top_bytes = timeline_headroom(timeline);
+    view.top_bytes = timeline_headroom_in(timeline, 0, timeline->n_moments, 0);
     if (dice_below(&dice, 3) == 0) {
         view.bottom_bytes = view.top_bytes / 1000 * dice_below(&dice, 900);
         view.top_bytes = view.bottom_bytes + 1 + dice_below(&dice, (uint32_t)(view.top_bytes / 8));
@@ -291,7 +291,7 @@ static void test_groups_match_their_definition(void **state) {
         struct scene *scene = &drawing.scene;
         struct view view = view_random(scene->timeline);
         view.bottom_bytes = 0;
-        view.top_bytes = timeline_headroom(scene->timeline);
+        view.top_bytes = timeline_headroom_in(scene->timeline, 0, scene->timeline->n_moments, 0);
         assert_true(scene_build(scene, &view));
         memcpy(before, scene->bands, scene->n_bands * sizeof *before);
         uint32_t n_before = scene->n_bands, between = scene_between(scene);
@@ -321,7 +321,8 @@ static void test_a_narrow_window_visits_little(void **state) {
     struct drawing drawing;
     drawing_init_random(&drawing, ALLOCATIONS_MAX, EVENTS_MAX, 5000);
     const struct timeline *timeline = drawing.scene.timeline;
-    struct view view = {.width = 400, .height = 300, .top_bytes = timeline_headroom(timeline)};
+    struct view view = {
+        .width = 400, .height = 300, .top_bytes = timeline_headroom_in(timeline, 0, timeline->n_moments, 0)};
     for (uint32_t events = EVENTS_MAX; events >= 4; events /= 2) {
         for (uint32_t at = 0; at + events <= EVENTS_MAX; at += events) {
             view.from_q16 = (int64_t)at * 65536;
