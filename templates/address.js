@@ -187,8 +187,7 @@ export function writeHash(/** @type {Page} */ page) {
 }
 
 /** @param {Page} page @param {string | null} text @returns {Focus | null} */
-function focusOfText(page, text) {
-    const { session, view } = page;
+function focusOfText({ session, view }, text) {
     const line = /^line_(.+)/s.exec(text ?? "");
     if (line) {
         const site = view.siteOfText(line[1]);

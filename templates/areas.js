@@ -14,8 +14,7 @@ const AREAS_MOST = 64;
 export const showsAreas = (/** @type {Page} */ page) => page.state.viewBy !== "age" && page.state.viewBy !== "segments";
 
 /** Keys below `keys`, in the order of the areas from the bottom up. @param {Page} page @param {number} keys */
-function orderOf(page, keys) {
-    const { session, state } = page;
+function orderOf({ session, state }, keys) {
     if (state.viewBy !== "category") return Array.from({ length: keys }, (_, key) => key);
     return session
         .categoryNames()

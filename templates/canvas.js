@@ -137,8 +137,7 @@ export const startCanvas = (/** @type {Page} */ page, canvas, pane = page.plot) 
 
 /** Draws a straight line on the pixel grid. @param {Page} page @param {Context} context @param {number} x0
  * @param {number} y0 @param {number} x1 @param {number} y1 */
-export function strokeLine(page, context, x0, y0, x1, y1) {
-    const { plot } = page;
+export function strokeLine({ plot }, context, x0, y0, x1, y1) {
     const snap = (/** @type {number} */ v) => (Math.round(v * plot.ratio) + 0.5) / plot.ratio;
     context.beginPath();
     context.moveTo(snap(x0), snap(y0));

@@ -18,8 +18,7 @@ export const phaseText = (name) =>
 const PHASES_NAMED = 12;
 
 /** Names of the program's phases around an event, the outermost first. @param {Page} page @param {number} event */
-export function phasesOfEvent(page, event) {
-    const { session, view } = page;
+export function phasesOfEvent({ session, view }, event) {
     if (event < 0 || !view.facts.has_time) return [];
     const us = view.c.event_us(event);
     const names = Array.from({ length: view.facts.phases }, (_, id) => view.c.phase(id))

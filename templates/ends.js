@@ -22,8 +22,7 @@ export function aboutOfText(page, text) {
     return found && found.to > found.from ? { from: found.from, to: found.to } : null;
 }
 
-export function endName(/** @type {Page} */ page, /** @type {string} */ text) {
-    const { state, view } = page;
+export function endName(/** @type {Page} */ { state, view }, /** @type {string} */ text) {
     if (text === "peak") return "the peak";
     if (text === "end") return "the end";
     if (text === "start") return "the start";

@@ -116,8 +116,7 @@ export function setFilter(/** @type {Page} */ page, fields) {
 }
 
 /** "12 of 1,014 allocations, 1.2 GiB of 7.3 GiB". @param {Page} page */
-export function keptText(page) {
-    const { kept, view } = page;
+export function keptText({ kept, view }) {
     const count = `${formatCount(kept.allocations)} of ${formatPlural(view.facts.allocations, "allocation")}`;
     return dotted(count, `${formatBytes(kept.bytesAtPeak)} of ${formatBytes(view.facts.peak_bytes)}`);
 }

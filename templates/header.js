@@ -65,8 +65,7 @@ function drawFinding(page) {
 }
 
 /** Diagnostics of the current device and of the file. @param {Page} page */
-function shownDiagnostics(page) {
-    const { session, state } = page;
+function shownDiagnostics({ session, state }) {
     return session.diagnostics(WHOLE_FILE, session.devices[state.device].ordinal);
 }
 
@@ -183,8 +182,7 @@ export function drawHeader(/** @type {Page} */ page) {
 }
 
 /** Says why there is little or nothing to see. @param {Page} page */
-function emptyReason(page) {
-    const { session, state, view } = page;
+function emptyReason({ session, state, view }) {
     const other = Array.from({ length: session.facts.devices }, (_, i) => i).find((i) => session.devices[i].events > 1);
     const { ordinal, events } = session.devices[other ?? state.device];
     const history = ` Device ${deviceName(ordinal)} has a history of ${formatPlural(events, "event")}.`;

@@ -51,30 +51,33 @@ const hasPhases = once(({ c, facts }) => {
     );
 });
 
-/** Rows below the program's own phases: parts of steps, and layers. @param {Page} page @param {View} shown */
+/** @typedef {{from: number, to: number, shift: number, letter: string, layers?: boolean}} PartRow events, how far they
+ * are shifted, its letter, and whether its parts are layers */
+
+/** Rows below the program's own phases: parts of steps, and layers. Null: nothing is known of any step.
+ * @param {Page} page @param {View} shown @returns {PartRow[] | null} */
 function partRows(page, shown) {
     const { opening } = page;
     // If "other" is the only phase, the lane has nothing to show.
-    if (shown.facts.events < 2 || !(opening?.parts ?? askParts(shown).some(({ name }) => name !== "other"))) return [];
-    const rows = stepRows(page, shown);
-    if (hasLaneRoom(page) && (opening?.layers ?? shown.c.layer_after(-1, -1, Infinity) === 0))
-        rows.push({ from: -1, to: shown.facts.events, shift: 0, letter: "", layers: true });
-    return rows;
+    if (shown.facts.events < 2 || !(opening?.parts ?? askParts(shown).some(({ name }) => name !== "other")))
+        return null;
+    const whole = { from: -1, to: shown.facts.events, shift: 0, letter: "" };
+    const rows = hasPhases(shown) ? [] : [whole];
+    const layers = hasLaneRoom(page) && (opening?.layers ?? shown.c.layer_after(-1, -1, Infinity) === 0);
+    return layers ? [...rows, { ...whole, layers }] : rows;
 }
 
-/** Rows of steps: their events, how far each is shifted, its letter, and whether its parts are layers.
- * @param {Page} page @param {View} shown
- * @returns {{from: number, to: number, shift: number, letter: string, layers?: boolean}[]} */
-function stepRows(page, shown) {
-    const ranges = shown === page.view ? comparedRanges(page) : null;
-    if (ranges) {
-        const { a, b } = ranges;
-        return [
-            { ...a, shift: 0, letter: "A" },
-            { ...b, shift: axisOfEvent(page, a.from) - axisOfEvent(page, b.from), letter: "B" },
-        ];
-    }
-    return hasPhases(shown) ? [] : [{ from: -1, to: shown.facts.events, shift: 0, letter: "" }];
+/** While two ranges are compared, they take the place of all other rows. Null: none are. @param {Page} page
+ * @param {View} shown @returns {PartRow[] | null} */
+function comparedRows(page, shown) {
+    const ranges = shown === page.view && hasLaneRoom(page) && partRows(page, shown) ? comparedRanges(page) : null;
+    if (!ranges) return null;
+    const { a, b } = ranges;
+    const shift = axisOfEvent(page, a.from) - axisOfEvent(page, b.from);
+    return [
+        { ...a, shift: 0, letter: "A" },
+        { ...b, shift, letter: "B" },
+    ];
 }
 
 /** Height of the lane in CSS pixels: none without a timeline; one row for the button if everything is folded away. */
@@ -87,8 +90,11 @@ export function laneHeight(/** @type {Page} */ page) {
 export function phasesHeight(/** @type {Page} */ page, /** @type {View} */ shown, /** @type {Lane} */ lane) {
     const { events, internal_phases } = shown.facts;
     const own = events < 2 || !hasPhases(shown) ? 0 : Math.max(laneRows(page, shown), internal_phases > 0 ? 1 : 0);
-    const rows = own + partRows(page, shown).length;
-    lane.ownRows = own;
+    const parts = partRows(page, shown);
+    // A comparison has two rows; the timeline keeps its size when one is opened.
+    const least = parts && shown === page.view && hasLaneRoom(page) ? 2 : 0;
+    const rows = Math.max(least, own + (parts?.length ?? 0));
+    lane.ownRows = comparedRows(page, shown) ? 0 : own;
     return rows === 0 ? 0 : rows * LANE_ROW + 4;
 }
 
@@ -100,7 +106,7 @@ function findPhaseMarks(page, { view, ratio }) {
 }
 
 /** The parts of a row that lie in the window. @param {Page} page @param {Pane} pane
- * @param {ReturnType<typeof partRows>[0]} range @param {number} row @returns {PhaseMark[]} */
+ * @param {PartRow} range @param {number} row @returns {PhaseMark[]} */
 function partMarks(page, pane, { from, to, shift, layers }, row) {
     /** @type {import("./questions.js").Part[]} */
     let parts = [];
@@ -139,7 +145,7 @@ export function drawLane(page, context, pane, lane) {
     }
     top += lane.inset;
     lane.marks = lane.ownRows === 0 ? [] : findPhaseMarks(page, pane);
-    const rows = lane.height === lane.inset ? [] : partRows(page, pane.view);
+    const rows = lane.height === lane.inset ? [] : (comparedRows(page, pane.view) ?? partRows(page, pane.view) ?? []);
     rows.forEach((row, i) => {
         const y = top + 3 + (lane.ownRows + i) * LANE_ROW;
         const all = partMarks(page, pane, row, lane.ownRows + i);

@@ -41,8 +41,7 @@ function mapEvent(page) {
 }
 
 /** The allocation under the pointer on the map; null: none. @param {Page} page */
-export function mapAllocation(page) {
-    const { map, state, view } = page;
+export function mapAllocation({ map, state, view }) {
     if (!state.mapOpen || map.block < 0 || !map.laid || map.laidFor !== view.facts) return null;
     const { allocation } = view.c.map_cell(map.block);
     return allocation < 0 ? null : allocation;

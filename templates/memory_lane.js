@@ -83,8 +83,7 @@ function replayLater(page) {
 
 /** Draws a line along the columns, or fills the area below it. @param {Page} page @param {Context} context
  * @param {Float64Array} values @param {(value: number) => number} y @param {boolean} fill @param {number} base */
-function trace(page, context, values, y, fill, base) {
-    const { plot } = page;
+function trace({ plot }, context, values, y, fill, base) {
     context.beginPath();
     if (fill) context.moveTo(0, base);
     for (let x = 0; x < values.length; x++) {

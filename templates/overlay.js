@@ -350,8 +350,7 @@ const TIP_FRAMES = 3;
 
 /** The innermost frames of the user's own code, beginning with the call site.
  * @param {number} stack @param {number} site */
-function tipFrames(/** @type {Page} */ page, stack, site) {
-    const { session, view } = page;
+function tipFrames(/** @type {Page} */ { session, view }, stack, site) {
     const frames = [site];
     const ids = session.stackFrames(stack);
     for (let i = ids.indexOf(site) + 1; i < ids.length && frames.length < TIP_FRAMES; i++)

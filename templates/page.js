@@ -8,7 +8,7 @@ import { startFilter } from "./filter_form.js";
 import { ALL, drawDrawn, drawHeader, openTrust } from "./header.js";
 import { goToOom, showKeys } from "./keys.js";
 import { inTurns } from "./turns.js";
-import { emptyLane, laneHeight, startLane } from "./lane.js";
+import { emptyLane, startLane } from "./lane.js";
 import { drawLegend } from "./legend.js";
 import { drawMap, newMap } from "./map_view.js";
 import { startMap } from "./map_hand.js";
@@ -120,8 +120,6 @@ function* draw(page, parts) {
         askParts(page.view);
         yield;
     }
-    // A comparison of ranges adds rows to the lane.
-    if (parts & LIST && laneHeight(page) !== page.lane.height) parts |= TIMELINE;
     // The stack takes longest, so it is ready before anything else of the page changes, unless its room will change.
     let laid = (parts & STACK) !== 0 && isSidePlaced(page) && !isPlotMoved(page);
     if (laid) yield* layStack(page);

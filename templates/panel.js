@@ -121,8 +121,7 @@ function listTitle(/** @type {Page} */ page, /** @type {number} */ moment) {
 }
 
 /** The list's groups, of a moment or of a range. @param {Page} page @param {About} about @returns {Held} */
-function listGroups(page, about) {
-    const { state, view } = page;
+function listGroups({ state, view }, about) {
     const by = state.groupBy;
     if (by === "site" || by === "stack") {
         const parts = by === "site" ? "parts" : by;

@@ -59,8 +59,7 @@ function roomOf(page) {
     return { lane, right, bottom, width, height, ratio: devicePixelRatio || 1 };
 }
 
-function isOtherRoom(/** @type {Page} */ page, /** @type {ReturnType<typeof roomOf>} */ { width, height, ratio }) {
-    const { plot } = page;
+function isOtherRoom(/** @type {Page} */ { plot }, /** @type {ReturnType<typeof roomOf>} */ { width, height, ratio }) {
     return width !== plot.width || height !== plot.height || ratio !== plot.ratio;
 }
 
@@ -277,8 +276,7 @@ function timeLabel(us, step, unit) {
 
 /** Ticks along the axis whose labels do not touch. @param {Page} page @param {Context} context @param
  * {(value: number, step: number) => string} label */
-function alongTicks(page, context, label) {
-    const { plot, session, state } = page;
+function alongTicks({ plot, session, state }, context, label) {
     for (let most = Math.min(20, Math.max(2, Math.floor(plot.width / 90))); ; most--) {
         const ticks = session.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), most);
         const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
@@ -309,7 +307,7 @@ function drawAlongAxis(/** @type {Page} */ page, /** @type {Context} */ context)
         strokeLine(page, context, x, base, x, base + 5);
         context.fillStyle = themeColor("--dim");
         const half = context.measureText(text).width / 2;
-        const middle = Math.min(x, plot.width + page.gutter.right - half - 1);
+        const middle = Math.min(x, plot.width + page.gutter.right - half - 4);
         context.fillText(text, middle, base + 8);
         plot.labels.push({ from: middle - half, to: middle + half });
     }
@@ -344,8 +342,7 @@ function nameHigher(context, lines, pane) {
 }
 
 /** Draws a break where the axis of bytes does not begin with 0. @param {Page} page @param {Context} context */
-function breakAxis(page, context) {
-    const { plot } = page;
+function breakAxis({ plot }, context) {
     if (plot.bottom === 0) return;
     context.fillStyle = themeColor("--surface");
     context.fillRect(-5, plot.height - 13, 10, 8);

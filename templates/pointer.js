@@ -45,8 +45,7 @@ function plotPoint(page, event) {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-export function insidePlot(/** @type {Page} */ page, /** @type {{x: number, y: number}} */ { x, y }) {
-    const { plot } = page;
+export function insidePlot(/** @type {Page} */ { plot }, /** @type {{x: number, y: number}} */ { x, y }) {
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 

@@ -26,8 +26,7 @@ export function say(/** @type {Page} */ page, /** @type {string} */ text) {
 }
 
 /** The file, and its most urgent finding. @param {Page} page */
-function openedText(page) {
-    const { meta, view } = page;
+function openedText({ meta, view }) {
     const [first] = askFindings(view);
     const urgent = first?.severity === "high" ? ` The most urgent of what was found: ${first.title}.` : "";
     return `${meta.title || meta.file} is open.${urgent}`;

@@ -93,8 +93,7 @@ export function makeStack(page, stack, most = FRAMES_MOST) {
 
 /** A stack as text, one frame a line, innermost first: Python's frames, or if there are none those of C++ without the
  * interpreter's; with `all`, every frame. @param {Page} page @param {number} stack @param {boolean} [all] */
-export function stackAsText(page, stack, all = false) {
-    const { session, view } = page;
+export function stackAsText({ session, view }, stack, all = false) {
     const frames = session.stackFrames(stack);
     const above = (/** @type {number} */ kind) => frames.filter((id) => view.c.frame_kind(id) > kind);
     const told = all ? [] : ([above(FRAME_NATIVE), above(FRAME_NOISE)].find(({ length }) => length) ?? []);

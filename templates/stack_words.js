@@ -4,8 +4,7 @@ import { perPage } from "./state.js";
 
 /** A stack in a line: its call site and the next user frame that called it.
  * @param {Page} page @param {number} stack @param {number} site */
-export function stackText(page, stack, site) {
-    const { session, view } = page;
+export function stackText({ session, view }, stack, site) {
     const frames = session.stackFrames(stack);
     const caller = frames
         .slice(frames.indexOf(site) + 1)

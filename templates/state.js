@@ -94,7 +94,7 @@ const newFields = () => ({
     /** Counts the filter's results, so that a new result is drawn. */
     filtered: field(0, TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP | MAP),
     /** The open tab of the side: an id of side.js' registry. */
-    tab: field("who", LIST | OVERLAY),
+    tab: field("who", LIST | OVERLAY | AXES),
     /** The tree's direction, one of questions.js' TREES. */
     treeDirection: field("callees", LIST),
     /** The frame with which the tree begins; 0: the tree holds everything. */

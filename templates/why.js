@@ -298,8 +298,7 @@ function findingCard(page, finding, index, open) {
 }
 
 /** Lists the checks other than growth: a tick if the fault would have been seen, a dash if it could not be seen. */
-function checkList(/** @type {Page} */ page) {
-    const { session, view } = page;
+function checkList(/** @type {Page} */ { session, view }) {
     const list = make("ul", "looked-for");
     for (let i = 0, state; (state = view.c.check(i)) <= CHECK_NOT_JUDGED; i++) {
         if (state === CHECK_FOUND) continue;

@@ -35,10 +35,24 @@ describe("the first screen", { skip }, () => {
     test("choosing a tab does not move the plot", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             const before = await plotBox(page);
-            for (const tab of ["plan", "who", "allocator", "why"]) {
+            for (const tab of ["plan", "who", "compare", "allocator", "why"]) {
                 await page.locator(`#tab-${tab}`).click();
                 await until(async () => (await page.locator(`#tab-${tab}`).getAttribute("aria-selected")) === "true", tab);
                 assert.deepEqual(await plotBox(page), before, tab);
+            }
+        });
+    });
+
+    test("the last label of the axis stays clear of the window's edge", async () => {
+        await withPage(writePage(sample("train")), async (page) => {
+            for (const width of [820, 830, 840, 850]) {
+                await resize(page, width, 1000);
+                const inked = await page.locator("#axes").evaluate((canvas) => {
+                    const { width, height } = /** @type {HTMLCanvasElement} */ (canvas);
+                    const context = /** @type {CanvasRenderingContext2D} */ (/** @type {any} */ (canvas).getContext("2d"));
+                    return context.getImageData(width - 3, 0, 3, height).data.some((value) => value !== 0);
+                });
+                assert.equal(inked, false, `at ${width}`);
             }
         });
     });
