@@ -2,8 +2,8 @@
 // bands.
 import { pen, themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
-import { askSums, GROUPINGS, groupName, SLOTS } from "./questions.js";
-import { COLORINGS } from "./state.js";
+import { askSums, groupLabel, SLOTS } from "./questions.js";
+import { COLORINGS, isDark } from "./state.js";
 
 /** The opacity of the veil over the other areas while one is highlighted. */
 const VEIL = 0.72;
@@ -26,12 +26,6 @@ function orderOf({ session, state }, keys) {
 export const areaAt = (/** @type {Page} */ page, event, bytes) =>
     bytes < 0 ? -1 : (areaEdges(page, event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 
-/** The name of a key. @param {Page} page @param {number} key @param {View} [shown] */
-function areaName(page, key, shown = page.view) {
-    const { viewBy } = page.state;
-    return groupName(shown, GROUPINGS.indexOf(viewBy), key).replace(/_/g, viewBy === "category" ? " " : "_");
-}
-
 /** Totals of the areas after an event, by falling bytes. @param {Page} page @param {number} event
  * @returns {{key: number, name: string, bytes: number, color: string}[]} */
 export function areaTotals(page, event) {
@@ -39,7 +33,12 @@ export function areaTotals(page, event) {
     const by = COLORINGS.indexOf(state.viewBy);
     return askSums(view, SLOTS.once, { at: event }, state.viewBy)
         .rows()
-        .map(({ bytes, key }) => ({ key, name: areaName(page, key), bytes, color: keyColor(page, by, key) }));
+        .map(({ bytes, key }) => ({
+            key,
+            name: groupLabel(view, state.viewBy, key),
+            bytes,
+            color: keyColor(page, by, key),
+        }));
 }
 
 /** Upper edges of the areas after an event, from the bottom up. @param {Page} page @param {number} event */
@@ -96,7 +95,7 @@ export function areaRooms(page, shown, widthOf, least, yOf, isFree) {
             const high = below.map((value, x) => yOf((below[x] = value + bytes[key * width + x])));
             const seen = shown !== view || state.focus?.by !== state.viewBy || state.focus.id === key;
             const fits = seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least);
-            const name = fits ? areaName(page, key, shown) : "";
+            const name = fits ? groupLabel(shown, state.viewBy, key) : "";
             const columns = name ? Math.ceil(widthOf(name)) : width + 1;
             let best = { x: 0, top: 0, bottom: least - 1 };
             for (let x = 0; x + columns <= width; x += NAME_STEP) {
@@ -105,7 +104,7 @@ export function areaRooms(page, shown, widthOf, least, yOf, isFree) {
                 if (bottom - top > best.bottom - best.top && isFree(x, columns, (top + bottom) / 2))
                     best = { x, top, bottom };
             }
-            return { ...best, name, color: keyColor(page, by, key) };
+            return { ...best, name, color: view.c.key_color(by, key, isDark(page) ? 1 : 0) };
         })
         .filter(({ top, bottom }) => bottom - top >= least);
 }

@@ -3,6 +3,7 @@
 import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, pen, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { GHOST_WIDTH, markerBottom, visibleGhosts, visibleMarkers } from "./markers.js";
+import { inkOn } from "./paint.js";
 import { AXES, isStale } from "./state.js";
 import { cssColor } from "./text.js";
 
@@ -48,12 +49,6 @@ function placeIn(room, width, top, taken, height = ROWS) {
     return null;
 }
 
-/** Black or white, whichever contrasts more with the colour. @param {string} color "#rrggbb" */
-function inkOf(color) {
-    const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(color.slice(at, at + 2), 16) / 255) ** 2.2);
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#000" : "#fff";
-}
-
 /** @param {Context} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
 function nameAreas(/** @type {Page} */ page, context, taken, pane) {
     const { ratio } = pane;
@@ -64,7 +59,7 @@ function nameAreas(/** @type {Page} */ page, context, taken, pane) {
         placeIn({ from: x / ratio, to: (x + columns) / ratio }, columns / ratio, middle / ratio - ROWS / 2, taken) ===
         x / ratio;
     for (const { name, color, x, top, bottom } of areaRooms(page, pane.view, widthOf, ROWS * ratio, yOf, isFree)) {
-        context.fillStyle = inkOf(color);
+        context.fillStyle = inkOn(color);
         context.fillText(name, x / ratio + PAD, (top + bottom) / 2 / ratio + 0.5);
     }
 }

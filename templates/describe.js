@@ -1,13 +1,13 @@
 // Streams, pools, phases and lifetimes in words.
-import { GROUPINGS, groupName } from "./questions.js";
+import { groupLabel } from "./questions.js";
 import { momentText } from "./state.js";
 import { formatCount, formatDuration, formatPlural } from "./text.js";
 
 /** "default stream", "stream 7". @param {Page} page @param {number} stream index */
-export const streamText = (page, stream) => groupName(page.view, GROUPINGS.indexOf("stream"), stream);
+export const streamText = (page, stream) => groupLabel(page.view, "stream", stream);
 
 /** "default pool", "private pool (1, 0)". @param {Page} page @param {number} pool index @param {View} [shown] */
-export const poolText = (page, pool, shown = page.view) => groupName(shown, GROUPINGS.indexOf("pool"), pool);
+export const poolText = (page, pool, shown = page.view) => groupLabel(shown, "pool", pool);
 
 /** A phase's name for people: without control characters and the two signs that torch puts around it.
  * @param {string} name */

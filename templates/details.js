@@ -10,7 +10,7 @@ import { groupColor } from "./legend.js";
 import { chooseHole, keeperOfHole } from "./map_hand.js";
 import { holeNow } from "./map_view.js";
 import { momentWords, shownMoment } from "./moment.js";
-import { addressText, askFindings, askSums, GROUP_HEADS, GROUPINGS, groupName, SLOTS } from "./questions.js";
+import { addressText, askFindings, askSums, GROUP_HEADS, groupLabel, SLOTS } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { change, FOCUS_KINDS, heldMoment, isDark, momentText, newMemo, perPage, rangeEvents, select } from "./state.js";
@@ -98,10 +98,7 @@ function siteHeading(/** @type {Page} */ page, /** @type {number} */ site) {
 
 function groupHeading(/** @type {Page} */ page, /** @type {Focus} */ { by, id }) {
     if (by === "site" || by === "stack") return siteHeading(page, pinnedSite(page));
-    const name =
-        by === "frame"
-            ? page.session.siteText(id)
-            : groupName(page.view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
+    const name = by === "frame" ? page.session.siteText(id) : groupLabel(page.view, by, id);
     return makeHeading(groupColor(page, by, id), name);
 }
 

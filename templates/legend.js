@@ -1,7 +1,7 @@
 // The legend below the timeline: what each colour of the picture is, with its bytes and share at the cursor's moment,
 // the largest first, and what lines and patterns mean. It has as many rows as fit, so that no moment moves the plot.
 import { momentWords, shownMoment } from "./moment.js";
-import { askSums, groupName, SLOTS } from "./questions.js";
+import { askSums, groupLabel, SLOTS } from "./questions.js";
 import { PARTS } from "./session.js";
 import { capacityBytes, COLORINGS, isDark, newMemo, perPage, toggleFocus } from "./state.js";
 import {
@@ -72,8 +72,7 @@ export function legendEntries(page, event, most) {
     }
     const sums = askSums(view, SLOTS.once, { at: event }, by);
     const entry = (/** @type {number} */ key, /** @type {number} */ bytes) => {
-        const name = groupName(view, sums.by, key).replace(/_/g, " ");
-        return { color: groupColor(page, by, key), name, bytes, focus: { by, id: key } };
+        return { color: groupColor(page, by, key), name: groupLabel(view, by, key), bytes, focus: { by, id: key } };
     };
     const entries = Array.from({ length: Math.min(most, sums.groups) }, (_, i) => {
         const { key, bytes } = sums.row(i);

@@ -83,6 +83,14 @@ export function sizeCanvas(canvas, width, height, ratio) {
     canvas.style.height = `${backingHeight / ratio}px`;
 }
 
+/** Black or white, whichever can be read on the colour. @param {number} rgb */
+export function inkOn(rgb) {
+    const linear = (/** @type {number} */ value) =>
+        (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
+    return light > 0.179 ? "#000" : "#fff";
+}
+
 /** The colour of a phase: equal names have equal colours, in every file. @param {string} name @param {boolean} dark */
 export function phaseColor(name, dark) {
     let hash = 2166136261;

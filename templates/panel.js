@@ -1,7 +1,7 @@
 // The side panel's list: who holds the memory at a moment, or the events of a range.
 import { groupColor, keyColor } from "./legend.js";
 import { shownMoment } from "./moment.js";
-import { askSums, bytesOfKeys, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, SLOTS, WHATS } from "./questions.js";
+import { askSums, bytesOfKeys, GROUP_HEADS, groupLabel, QUESTIONS, SLOTS, WHATS } from "./questions.js";
 import { csvField, makeCsv, saveBlob } from "./save.js";
 import { PARTS } from "./session.js";
 import { drawSpark } from "./sparks.js";
@@ -79,7 +79,7 @@ function sumEntry(page, index) {
     const { state, view } = page;
     const by = /** @type {Focus["by"]} */ (state.groupBy);
     const { bytes, count, key } = view.c.sums_row(SLOTS.list, index);
-    const name = groupName(view, GROUPINGS.indexOf(by), key).replace(/_/g, by === "category" ? " " : "_");
+    const name = groupLabel(view, by, key);
     return { bytes, count, name, title: name, color: groupColor(page, by, key), focus: { by, id: key }, part: 0 };
 }
 
@@ -275,6 +275,7 @@ export function createWho(/** @type {Page} */ page, /** @type {HTMLElement} */ b
             sort: (order) => changeList({ sortBy: state.sortBy === order ? `-${order}` : order }),
         },
         { "aria-labelledby": ui.listTitle.id, "aria-describedby": ui.listTotal.id },
+        { kind: "two-lines" },
     );
     box.append(table.scroll);
     table.heads[3].title = "Allocations";

@@ -94,6 +94,12 @@ export function askSums(view, slot, about, by, within = null) {
 /** @param {View} view @param {number} by @param {number} key */
 export const groupName = (view, by, key) => view.session.decode(view.c.group_name(by, key));
 
+/** The same as people write it: "optimizer state". @param {View} view @param {string} by @param {number} key */
+export const groupLabel = (view, by, key) => {
+    const name = groupName(view, GROUPINGS.indexOf(by), key);
+    return by === "category" ? name.replaceAll("_", " ") : name;
+};
+
 /** @param {Sums} sums */
 export const listSums = (sums) => sums.rows().map(({ bytes, count }, i) => ({ name: sums.name(i), bytes, count }));
 

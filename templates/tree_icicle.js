@@ -1,4 +1,5 @@
 // Draws a tree as an icicle: a box for each node, as wide as its bytes.
+import { inkOn } from "./paint.js";
 import { nodeName } from "./questions.js";
 import { change, isDark } from "./state.js";
 import { cssTexture, formatBytes, formatPlural, formatShare, make, setText } from "./text.js";
@@ -13,14 +14,6 @@ const BOX_LEAST = 1 / 300;
 const DEPTH_MOST = 30;
 
 const BOX_HEIGHT = 22;
-
-/** Black or white, whichever can be read on the colour. @param {number} rgb */
-function textOn(rgb) {
-    const linear = (/** @type {number} */ value) =>
-        (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-    const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
-    return light > 0.179 ? "#000" : "#fff";
-}
 
 /** A colour from less (teal) over equal (grey) to more (orange) bytes.
  * @param {Page} page @param {number} bytes @param {number} before */
@@ -41,7 +34,7 @@ export function focusOf(page, frame, level) {
 }
 
 /** @param {Tree} tree @param {number} index */
-export const node = (tree, index) => (tree.nodes[index] ??= tree.view.c.node(index));
+export const node = (tree, index) => (tree.nodes[index] ??= tree.page.view.c.node(index));
 
 /** The boxes of the planted tree that are wide enough to be seen. @param {Tree} tree @param {string} direction
  * @returns {IcicleBox[]} */
@@ -54,8 +47,8 @@ export function boxesOf(tree, direction) {
         const width = bytes / whole;
         if (width < BOX_LEAST || level > DEPTH_MOST) return;
         tree.deepest = Math.max(tree.deepest, level);
-        if (level > tree.state.treeDepth) return;
-        const text = index === 0 ? "everything" : nodeName(tree.view, direction, frame, level - 1);
+        if (level > tree.page.state.treeDepth) return;
+        const text = index === 0 ? "everything" : nodeName(tree.page.view, direction, frame, level - 1);
         const faded = tree.met !== null && !tree.met[index];
         boxes.push({ index, frame, bytes, before_bytes, text, from, width, level, faded });
         let at = from;
@@ -77,11 +70,11 @@ function makeBox(tree, { index, frame, bytes, before_bytes, text, from, width, l
     part.style.top = `${row * BOX_HEIGHT}px`;
     if (index && !faded) {
         const color =
-            tree.against && tree.state.treeChange
+            tree.against && tree.page.state.treeChange
                 ? changeColor(tree.page, bytes, before_bytes)
-                : tree.view.c.site_color(frame, isDark(tree.page) ? 1 : 0);
+                : tree.page.view.c.site_color(frame, isDark(tree.page) ? 1 : 0);
         part.style.background = cssTexture(color);
-        part.style.color = textOn(color);
+        part.style.color = inkOn(color);
     }
     part.classList.toggle("faded", faded);
     part.classList.toggle("icicle-root", index === 0);
@@ -93,23 +86,25 @@ function makeBox(tree, { index, frame, bytes, before_bytes, text, from, width, l
 }
 
 /** Draws the planted tree; if it begins with a frame, with the callers in `over` above it.
- * @param {Tree} tree @param {IcicleBox[]} over */
-export function drawIcicle(tree, over) {
+ * @param {Tree} tree @param {IcicleBox[]} over @param {HTMLElement} icicle @param {HTMLInputElement} depth
+ * @param {HTMLElement} levels in words */
+export function drawIcicle(tree, over, icicle, depth, levels) {
+    const { treeDepth, treeDirection, treeFrom } = tree.page.state;
     const whole = node(tree, 0).bytes;
-    const below = boxesOf(tree, tree.state.treeDirection);
+    const below = boxesOf(tree, treeDirection);
     const above = Math.max(0, ...over.map(({ level }) => level - 1));
     // Between callers and callees the frame appears once, since the root would only repeat it.
-    const first = tree.state.treeFrom && tree.state.treeDirection !== "places" ? 1 : 0;
-    const parts = [
-        ...over.filter(({ level }) => level > 1).map((drawn) => makeBox(tree, drawn, whole, above + 1 - drawn.level)),
+    const first = treeFrom && treeDirection !== "places" ? 1 : 0;
+    const callers = over.filter(({ level }) => level > 1);
+    icicle.replaceChildren(
+        ...callers.map((drawn) => makeBox(tree, drawn, whole, above + 1 - drawn.level)),
         ...below
             .filter(({ level }) => level >= first)
             .map((drawn) => makeBox(tree, drawn, whole, above + drawn.level - first)),
-    ];
-    tree.icicle.replaceChildren(...parts);
-    tree.depth.max = String(tree.deepest);
-    tree.depth.value = String(Math.min(tree.state.treeDepth, tree.deepest));
-    setText(tree.levels, `${Math.min(tree.state.treeDepth, tree.deepest)} of ${formatPlural(tree.deepest, "level")}`);
-    tree.icicle.style.height =
-        whole > 0 ? `${(above + 1 - first + Math.max(0, ...below.map(({ level }) => level))) * BOX_HEIGHT}px` : "0";
+    );
+    depth.max = String(tree.deepest);
+    depth.value = String(Math.min(treeDepth, tree.deepest));
+    setText(levels, `${depth.value} of ${formatPlural(tree.deepest, "level")}`);
+    const high = above + 1 - first + Math.max(0, ...below.map(({ level }) => level));
+    icicle.style.height = whole > 0 ? `${high * BOX_HEIGHT}px` : "0";
 }

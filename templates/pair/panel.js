@@ -200,7 +200,7 @@ function createRows(pair, page, box) {
             turn,
         },
         { "aria-label": "Differences" },
-        { kind: "pair-list", row: "row pair-row", role: "treegrid" },
+        { kind: "two-lines", row: "row pair-row", role: "treegrid" },
     );
 
     /** @returns {Generator<undefined, Row[]>} */

@@ -57,7 +57,7 @@ describe("rows of a comparison", { skip }, () => {
             // A second click folds it; the arrow keys do the same.
             await row(page, chosen).click();
             await until(async () => (await rowsOf(page)).every(({ nested }) => !nested), "none");
-            await page.locator(".compare-list").focus();
+            await page.locator("#compare-rows-scroll").focus();
             await page.keyboard.press("Home");
             await page.keyboard.press("ArrowRight");
             await until(async () => (await rowsOf(page)).some(({ nested }) => nested), "call sites");

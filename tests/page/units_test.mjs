@@ -79,7 +79,7 @@ describe("units of tables", { skip }, () => {
             await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
             await page.locator(".step-button").nth(4).click();
             await until(() => page.locator("#compare-rows > .row").first().isVisible(), "rows");
-            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".compare-list .list-head .number").first().innerText()));
+            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator("#compare-rows-scroll .list-head .number").first().innerText()));
             checkAlike(await figuresIn(page, "#compare-rows > .row:not([hidden]) .number", unit));
             const peaks = await each(page, ".strip-head", (head) => head.lastChild?.textContent ?? "");
             assert.equal(new Set(peaks.map((text) => text.split(".")[1]?.length)).size, 1, peaks.join());
@@ -94,7 +94,7 @@ describe("units of tables", { skip }, () => {
         await withPage(target, async (page) => {
             await page.locator("#panel-difference [data-choice=site]").click();
             await until(() => page.locator("#pair-rows > .row").first().isVisible(), "rows");
-            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".pair-list .list-head .number >> visible=true").first().innerText()));
+            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator("[id^=pair-rows-scroll] .list-head .number >> visible=true").first().innerText()));
             const figures = await figuresIn(page, "#pair-rows > .row:not([hidden]) .number", unit);
             checkAlike(figures.filter(({ text }) => !text.startsWith("\u2013")));
         });
