@@ -32,8 +32,7 @@ function fillFigure(button, name, value, more) {
 }
 
 function drawFigures(/** @type {Page} */ page) {
-    const { view } = page;
-    const { ui } = page;
+    const { ui, view } = page;
     const { events, live_at_peak, ooms, peak_bytes, peak_event, reserved_peak } = view.facts;
     fillFigure(ui.peak, "Peak", formatBytes(peak_bytes), events ? momentText(page, peak_event) : "");
     const many = formatPlural(live_at_peak, allocationWord(page));
@@ -93,8 +92,7 @@ function settingsText(json) {
 }
 
 export function openTrust(/** @type {Page} */ page) {
-    const { meta, session } = page;
-    const { ui } = page;
+    const { meta, session, ui } = page;
     const notes = shownDiagnostics(page);
     const items = notes.map(({ code, message }) => make("li", "", ...breakable(message), { title: code }));
     const calm = make("p", "", "Complete: events and final state agree.");
@@ -112,8 +110,7 @@ const SEARCH_HINT = "Search or go to: attention.py, size:>100M, event 2737";
 const GO_TO_HINT = "Go to: 2737, 62 ms, step 4, peak, oom";
 
 function drawSearch(/** @type {Page} */ page) {
-    const { state } = page;
-    const { ui } = page;
+    const { state, ui } = page;
     const searching = state.search !== "";
     updateSearch(page);
     const { result, error, running } = page.search;
@@ -150,8 +147,7 @@ function drawOrigin(page) {
 }
 
 export function drawHeader(/** @type {Page} */ page) {
-    const { state, view } = page;
-    const { ui } = page;
+    const { state, ui, view } = page;
     document.documentElement.dataset.theme = isDark(page) ? "dark" : "light";
     drawOrigin(page);
     drawFilter(page);
@@ -219,8 +215,7 @@ function windowName(page) {
 /** Writes the line below the plot. @param {Page} page @param {boolean} [expected] only holds its room, before the
  * plot's is measured: how many allocations are shown is known later */
 export function drawDrawn(page, expected = false) {
-    const { kept, meta, state, view } = page;
-    const { ui } = page;
+    const { kept, meta, state, ui, view } = page;
     const { allocations: bands } = view.facts;
     const { drawn, merged, between } = expected ? { drawn: bands, merged: 0, between: bands } : page.plot;
     if (ui.drawn.parentElement) ui.drawn.parentElement.style.visibility = expected ? "hidden" : "";

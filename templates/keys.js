@@ -107,7 +107,7 @@ const KEYS = [
     ["g", "Map of segments and blocks; in it arrows move, Enter pins", toggleMap, hasMap],
     ["h", "The largest hole, then the next smaller one", nextHole, hasMap],
     ["k", "What keeps the chosen hole", keeperOfHole, hasMap],
-    ["m", "Mark this moment: A, then B, then C; Alt+click does the same", markMoment],
+    ["m", "Mark this moment: A, then B; Alt+click does the same", markMoment],
     [",", "One event back; with Shift select a range", (page) => stepMoment(page, -1)],
     [".", "One event forward; with Shift select a range", (page) => stepMoment(page, 1)],
     [

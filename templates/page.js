@@ -289,8 +289,7 @@ function startSearch(/** @type {Page} */ page) {
 const deviceLabel = (name) => (/^\d+$/.test(name) ? `GPU ${name}` : name);
 
 function fillDevices(/** @type {Page} */ page) {
-    const { session, view } = page;
-    const { ui } = page;
+    const { session, ui, view } = page;
     for (const [i, { ordinal, name, events }] of session.devices.entries()) {
         const text = deviceName(ordinal);
         const label = dotted(deviceLabel(text), formatPlural(events, "event"));

@@ -109,7 +109,7 @@ const newFields = () => ({
     compareA: field("", LIST | OVERLAY | TIMELINE),
     compareB: field("", LIST | OVERLAY | TIMELINE),
     compareBy: field("site", LIST),
-    /** Moments that are marked A, B and C, with people's notes. */
+    /** Moments that are marked A and B, with people's notes. */
     marks: field(/** @type {{event: number, note: string}[]} */ ([]), TIMELINE | LIST | OVERLAY),
     compareWhat: field("peak", LIST),
     /** Is the map below the timeline open? Its segments are in one of MAP_ORDERS. */
