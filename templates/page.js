@@ -13,10 +13,9 @@ import { drawLegend } from "./legend.js";
 import { drawMap, newMap } from "./map_view.js";
 import { startMap } from "./map_hand.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
-import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
+import { minimapOf } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
 import { startMenus } from "./menus.js";
-import { startPalette } from "./palette.js";
 import { startExports } from "./exports.js";
 import { placeOfText } from "./go_to.js";
 import { makePaper } from "./paper.js";
@@ -151,13 +150,13 @@ function* draw(page, parts) {
         drawTimelineAxes(page);
         drawDrawn(page);
         placeLaneSplitter(page);
-        placeBrush(page);
+        minimapOf(page).placeBrush();
         describeTimeline(page);
         if (first) yield;
     }
     if (parts & MINIMAP) {
-        drawMinimap(page);
-        placeBrush(page);
+        minimapOf(page).draw();
+        minimapOf(page).placeBrush();
     }
     if (parts & (OVERLAY | AXES)) {
         drawOverlay(page);
@@ -354,7 +353,7 @@ export function startPage(page) {
     drawBeforeActing(page, page.ui.map);
     followHand();
     startPlot(page);
-    startMinimap(page);
+    minimapOf(page);
     startMap(page);
     startDetails(page);
     startSide(page);
@@ -369,7 +368,6 @@ export function startPage(page) {
     startToolbar(page);
     startMenus(page);
     startSearch(page);
-    startPalette(page);
     addEventListener("beforeprint", () => setPrinting(page, true));
     addEventListener("afterprint", () => setPrinting(page, false));
 }

@@ -4,73 +4,59 @@ import { make } from "./text.js";
 
 /** @typedef {{name: string, key?: string, act: () => void}} Command */
 
-/** What is offered: the current entries, the entries for every typed text, and the one that Enter takes. */
-const offerOf = perPage(
-    () =>
-        /** @type {{all: Command[], last: (words: string) => Command, found: Command[], at: number}} */ ({
-            all: [],
-            last: (name) => ({ name, act() {} }),
-            found: [],
-            at: 0,
-        }),
-);
+const paletteOf = perPage(({ suffix, ui }) => {
+    const { palette, paletteList: list, paletteWords: typed } = ui;
+    /** What is offered, with the command for every typed text; what was found, and which of it Enter takes. */
+    let all = /** @type {Command[]} */ ([]);
+    let last = /** @type {(words: string) => Command} */ ((name) => ({ name, act() {} }));
+    let found = /** @type {Command[]} */ ([]);
+    let at = 0;
 
-function mark(/** @type {Page} */ page) {
-    const { ui } = page;
-    const offer = offerOf(page);
-    Array.from(ui.paletteList.children).forEach((item, i) =>
-        item.setAttribute("aria-selected", String(i === offer.at)),
-    );
-    ui.paletteList.children[offer.at]?.scrollIntoView({ block: "nearest" });
-    ui.paletteWords.setAttribute("aria-activedescendant", `palette-${offer.at}${page.suffix}`);
-}
+    function mark() {
+        Array.from(list.children).forEach((item, i) => item.setAttribute("aria-selected", String(i === at)));
+        list.children[at]?.scrollIntoView({ block: "nearest" });
+        typed.setAttribute("aria-activedescendant", `palette-${at}${suffix}`);
+    }
 
-/** Finds the entries whose names have every word, followed by those for every text. @param {Page} page */
-function find(page) {
-    const { ui } = page;
-    const offer = offerOf(page);
-    const words = ui.paletteWords.value.toLowerCase().split(/\s+/).filter(Boolean);
-    offer.found = offer.all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
-    if (words.length) offer.found.push(offer.last(ui.paletteWords.value.trim()));
-    offer.at = 0;
-    ui.paletteList.replaceChildren(
-        ...offer.found.map((command, i) => {
-            const named = { id: `palette-${i}${page.suffix}`, role: "option" };
-            const item = make("li", "", command.name, command.key ? make("kbd", "", command.key) : "", named);
-            item.addEventListener("click", () => take(page, command));
-            return item;
-        }),
-    );
-    mark(page);
-}
+    function take(/** @type {Command | undefined} */ command) {
+        if (!command) return;
+        palette.close();
+        command.act();
+    }
 
-function take(/** @type {Page} */ page, /** @type {Command | undefined} */ command) {
-    if (!command) return;
-    page.ui.palette.close();
-    command.act();
-}
+    /** Finds the entries whose names have every word, followed by those for every text. */
+    function find() {
+        const words = typed.value.toLowerCase().split(/\s+/).filter(Boolean);
+        found = all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+        if (words.length) found.push(last(typed.value.trim()));
+        at = 0;
+        list.replaceChildren(
+            ...found.map((command, i) => {
+                const named = { id: `palette-${i}${suffix}`, role: "option" };
+                const item = make("li", "", command.name, command.key ? make("kbd", "", command.key) : "", named);
+                item.addEventListener("click", () => take(command));
+                return item;
+            }),
+        );
+        mark();
+    }
 
-function pressWords(/** @type {Page} */ page, /** @type {KeyboardEvent} */ event) {
-    const offer = offerOf(page);
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (event.key === "Enter") take(page, offer.found[offer.at]);
-    else if (by) offer.at = (offer.at + by + offer.found.length) % offer.found.length;
-    else return;
-    event.preventDefault();
-    mark(page);
-}
+    typed.addEventListener("input", find);
+    typed.addEventListener("keydown", (event) => {
+        const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+        if (event.key === "Enter") take(found[at]);
+        else if (by) at = (at + by + found.length) % found.length;
+        else return;
+        event.preventDefault();
+        mark();
+    });
+    return (/** @type {Command[]} */ commands, /** @type {(words: string) => Command} */ forWords) => {
+        [all, last] = [commands, forWords];
+        typed.value = "";
+        find();
+        palette.showModal();
+    };
+});
 
-/** @param {Page} page @param {Command[]} commands @param {(words: string) => Command} last */
-export function openPalette(page, commands, last) {
-    const { ui } = page;
-    Object.assign(offerOf(page), { all: commands, last });
-    ui.paletteWords.value = "";
-    find(page);
-    ui.palette.showModal();
-}
-
-export function startPalette(/** @type {Page} */ page) {
-    const { ui } = page;
-    ui.paletteWords.addEventListener("input", () => find(page));
-    ui.paletteWords.addEventListener("keydown", (event) => pressWords(page, event));
-}
+/** @param {Page} page @param {Command[]} commands @param {(words: string) => Command} last for every text */
+export const openPalette = (page, commands, last) => paletteOf(page)(commands, last);
