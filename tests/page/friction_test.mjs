@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, each, hashOf, plotBox, report, resize, samples, settle, setView, shownTexts, skip, texts, until, withPage, writePage, writeSnapshot, tool } from "./browser.mjs";
+import { ask, each, hashOf, plotBox, report, resize, samples, settle, setView, shownTexts, skip, texts, until, withPage, writePage, writeSnapshot, tool } from "./browser.mjs";
 import { recording } from "./simulated.mjs";
 
 const train = path.join(samples, "train.pickle");
