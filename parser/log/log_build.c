@@ -49,7 +49,8 @@ static uint32_t level_of(const struct log_rows *rows, const struct sort_row *ord
     uint32_t count[N_LEVELS + 1] = {0}, best = N_LEVELS;
     for (uint32_t level = 0; level < N_LEVELS; level++) {
         for (uint32_t i = 0; i < n; i++)
-            count[level] += rows->entry[order[i].value].known >> shown[level].what & 1;
+            if (rows->entry[order[i].value].known >> shown[level].what & 1)
+                count[level]++;
         best = count[level] > count[best] ? level : best;
     }
     return best;
