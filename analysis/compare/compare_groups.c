@@ -1,5 +1,5 @@
 /* Groups allocations by what they have in common, and highlights groups. */
-#include "analysis/compare/highlight.h"
+#include "analysis/compare/compare.h"
 #include "analysis/loop/category.h"
 #include "analysis/loop/modules.h"
 #include "analysis/model/pool_use.h"

@@ -399,31 +399,11 @@ static void recording_judge(struct check_file *file, const struct recording *rec
     arena_release(&subject.arena);
 }
 
-/* Why recording_read has failed, which it has printed. */
-static const char *why_unread(const struct recording *recording) {
-    if (recording->trace.arena.limit_hit || recording->error.code == READ_NO_MEMORY)
-        return "there is not enough memory";
-    return "it cannot be read";
-}
-
-static void recording_open_and_judge(struct check_file *file, struct recording *recording,
-                                     const struct check_plan *plan, const struct settings *settings,
-                                     int *code) {
-    uint32_t device;
-    if (!recording_read(recording, settings))
-        unreadable(file, why_unread(recording));
-    else if (recording_choose_device(recording, settings, &device, code)) {
-        if ((*code = filter_look(recording, settings, &device)) == EXIT_CODE_DONE)
-            recording_judge(file, recording, device, plan, settings);
-    } else
-        unreadable(file, *code == EXIT_CODE_USAGE ? "it does not have this device"
-                                                  : "it has neither events nor segments");
-}
-
 bool check_file_judge(struct check_file *file, const char *path, const struct check_plan *plan,
                       const struct settings *settings) {
     struct settings own = *settings;
     struct recording recording;
+    uint32_t device;
     int code = EXIT_CODE_DONE;
     int64_t start_us = clock_us();
     own.input = path;
@@ -435,7 +415,15 @@ bool check_file_judge(struct check_file *file, const char *path, const struct ch
         unreadable(file, "it cannot be opened");
         return true;
     }
-    recording_open_and_judge(file, &recording, plan, &own, &code);
+    if (!recording_read(&recording, &own)) /* which has printed why */
+        unreadable(file, recording.trace.arena.limit_hit || recording.error.code == READ_NO_MEMORY
+                             ? "there is not enough memory"
+                             : "it cannot be read");
+    else if (!recording_choose_device(&recording, &own, &device, &code))
+        unreadable(file, code == EXIT_CODE_USAGE ? "it does not have this device"
+                                                 : "it has neither events nor segments");
+    else if ((code = filter_look(&recording, &own, &device)) == EXIT_CODE_DONE)
+        recording_judge(file, &recording, device, plan, &own);
     recording_release(&recording);
     file->taken_us = clock_us() - start_us;
     return code != EXIT_CODE_USAGE;

@@ -45,27 +45,6 @@ bool export_fail(struct export_work *work, const char *format, ...) {
     return false;
 }
 
-static bool device_range(struct export_device *device) {
-    const struct export_options *options = device->work->options;
-    const struct timeline *timeline = &device->timeline;
-    device->range = (struct export_range){
-        .from = 0, .until = timeline->n_moments, .at = timeline->peak_moment, .whole = true};
-    if (options->range == NULL || options->range(options->context, timeline, &device->range))
-        return true;
-    device->work->result = EXPORT_NO_RANGE;
-    return false;
-}
-
-static bool device_make(struct export_device *device, uint32_t index) {
-    const struct export_options *options = device->work->options;
-    return device_part_share(&device->part, device->trace, index, device->arena) &&
-           timeline_init(&device->timeline, &device->part, index, device->arena) && device_range(device) &&
-           (device->range.none ||
-            (verdicts_init(&device->verdicts, &device->timeline, device->arena) &&
-             (options->filter == NULL || selection_make(&device->selection, &device->timeline,
-                                                        options->filter, &device->verdicts, device->arena))));
-}
-
 /* Exports one device. A timeline takes several times the memory of its columns, so no two timelines are kept at
  * once. */
 static bool device_export(struct export_work *work, uint32_t index, uint32_t first_id,
@@ -77,7 +56,21 @@ static bool device_export(struct export_work *work, uint32_t index, uint32_t fir
                                    .first_id = first_id,
                                    .arena = &arena};
     arena_init(&arena, arena_share(work->scratch), SIZE_MAX);
-    bool done = device_make(&device, index) && (device.range.none || write(context, &device));
+    const struct export_options *options = work->options;
+    struct timeline *timeline = &device.timeline;
+    bool done = device_part_share(&device.part, device.trace, index, &arena) &&
+                timeline_init(timeline, &device.part, index, &arena);
+    device.range =
+        (struct export_range){.until = timeline->n_moments, .at = timeline->peak_moment, .whole = true};
+    if (done && options->range != NULL && !options->range(options->context, timeline, &device.range)) {
+        work->result = EXPORT_NO_RANGE;
+        done = false;
+    }
+    done = done && (device.range.none ||
+                    (verdicts_init(&device.verdicts, timeline, &arena) &&
+                     (options->filter == NULL || selection_make(&device.selection, timeline, options->filter,
+                                                                &device.verdicts, &arena)) &&
+                     write(context, &device)));
     arena_release(&arena);
     return done && !work->out->failed;
 }

@@ -360,19 +360,6 @@ static void add_own_notes(struct json_writer *json, const struct index_note *not
     json_end(json);
 }
 
-/* Adds a row. `scale` NULL: it is for summary.json. */
-static void add_row(struct json_writer *json, const struct index_row *row, const struct page_scale *scale) {
-    json_object(json, NULL, JSON_COMPACT);
-    add_row_members(json, row);
-    if (scale != NULL) {
-        json_bool(json, "namesake", row->has_namesake);
-        add_samples(json, row, scale);
-        add_steps(json, row, scale);
-        add_own_notes(json, row->notes, row->n_notes);
-    }
-    json_end(json);
-}
-
 bool index_write(struct json_writer *json, const struct index *index) {
     int64_t *figures = malloc(((size_t)index->n_rows + 1) * sizeof *figures);
     if (figures == NULL)
@@ -399,8 +386,18 @@ bool index_write(struct json_writer *json, const struct index *index) {
         json_u64(json, "step_stride", scale.step_stride);
     }
     json_array(json, "rows", JSON_LINES);
-    for (uint32_t i = 0; i < index->n_rows; i++)
-        add_row(json, &index->rows[i], json->for_page ? &scale : NULL);
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        const struct index_row *row = &index->rows[i];
+        json_object(json, NULL, JSON_COMPACT);
+        add_row_members(json, row);
+        if (json->for_page) {
+            json_bool(json, "namesake", row->has_namesake);
+            add_samples(json, row, &scale);
+            add_steps(json, row, &scale);
+            add_own_notes(json, row->notes, row->n_notes);
+        }
+        json_end(json);
+    }
     json_end(json);
     return json_document_end(json);
 }

@@ -1,6 +1,6 @@
 /* Selects allocations by filter, search and highlight, whose words are those of layout/filter.h. JavaScript matches the
  * regular expressions among them. */
-#include "analysis/compare/highlight.h"
+#include "analysis/compare/compare.h"
 #include "base/bytes.h"
 #include "render/page/page_state.h"
 

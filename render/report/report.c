@@ -122,19 +122,6 @@ static bool report_verdicts_make(struct report_device *report, struct arena *are
     return found && layering.done;
 }
 
-static bool report_ooms_prepare(struct report_device *report) {
-    if (report->device->n_ooms == 0)
-        return true;
-    report->oom_ground = arena_alloc(report->arena, sizeof *report->oom_ground);
-    return report->oom_ground != NULL &&
-           oom_ground_find(report->oom_ground, &report->verdicts, &report->free_blocks, report->arena);
-}
-
-static bool report_ooms_model(struct report_device *report) {
-    return report->oom_ground == NULL || !report->replayed ||
-           oom_ground_model(report->oom_ground, &report->replay, report->arena);
-}
-
 /* Computes everything that needs no replay. */
 static bool report_device_find(struct report_device *report, uint32_t index, struct arena *arena) {
     const struct report_options *options = report->options;
@@ -146,7 +133,13 @@ static bool report_device_find(struct report_device *report, uint32_t index, str
     if (options->filter != NULL &&
         !selection_make(&report->selection, &report->timeline, options->filter, NULL, arena))
         return false;
-    return report_verdicts_make(report, arena) && report_groups_find(report) && report_ooms_prepare(report);
+    if (!report_verdicts_make(report, arena) || !report_groups_find(report))
+        return false;
+    if (report->device->n_ooms == 0)
+        return true;
+    report->oom_ground = arena_alloc(arena, sizeof *report->oom_ground);
+    return report->oom_ground != NULL &&
+           oom_ground_find(report->oom_ground, &report->verdicts, &report->free_blocks, arena);
 }
 
 static bool report_device_init(struct report_device *report, uint32_t index, struct arena *arena) {
@@ -154,7 +147,9 @@ static bool report_device_init(struct report_device *report, uint32_t index, str
     struct replaying replaying;
     replaying_begin(&replaying, report);
     bool found = report_device_find(report, index, arena);
-    if (!replaying_end(&replaying, found) || !report_gap_find(report) || !report_ooms_model(report) ||
+    if (!replaying_end(&replaying, found) || !report_gap_find(report) ||
+        (report->oom_ground != NULL && report->replayed &&
+         !oom_ground_model(report->oom_ground, &report->replay, arena)) ||
         !plan_said_find(&report->plan, &report->timeline, options->plan,
                         options->format == REPORT_BRIEF ? plan_lines_tell : NULL, arena))
         return false;

@@ -272,29 +272,21 @@ static bool settings_are_asked(const struct timeline *timeline) {
            device->ordinal != ORDINAL_HOST && plan_saves_much(timeline->reserved_peak, timeline->peak_bytes);
 }
 
-/* Says the answer, and what to paste for it if that is one change. */
-static void answer_say(struct plan_said *said, struct words *words, const struct plan *plan) {
-    const struct plan_set *set = plan->n_plans != 0 ? &plan->plans[0] : NULL;
+/* Says the answer, or the setting that saves much, and what to paste for it if that is one change. */
+static void answer_say(struct plan_said *said, struct words *words, const struct plan *plan, bool whole) {
+    const struct plan_set *set = whole && plan->n_plans != 0 ? &plan->plans[0] : NULL;
+    const struct plan_change *change = whole ? NULL : plan_best_setting(plan);
     struct words code = {said->code, sizeof said->code, 0};
-    plan_words_answer(words, plan);
-    if (set == NULL || words->nbytes == 0)
-        return;
-    said->certainty = plan_certainty_name[set->certainty];
-    if (set->n_changes == 1)
-        plan_words_code(&code, plan, &plan->change[set->change[0]], set->n_blocks);
+    (whole ? plan_words_answer : plan_words_setting)(words, plan);
+    said->of_setting = change != NULL;
+    if (set != NULL && words->nbytes != 0) {
+        said->certainty = plan_certainty_name[set->certainty];
+        change = set->n_changes == 1 ? &plan->change[set->change[0]] : NULL;
+    } else if (change != NULL)
+        said->certainty = plan_certainty_name[change->certainty];
+    if (change != NULL)
+        plan_words_code(&code, plan, change, set != NULL ? set->n_blocks : 0);
     (void)words_end(&code);
-}
-
-static void setting_say(struct plan_said *said, struct words *words, const struct plan *plan) {
-    const struct plan_change *best = plan_best_setting(plan);
-    struct words code = {said->code, sizeof said->code, 0};
-    if (best == NULL)
-        return;
-    plan_words_setting(words, plan);
-    plan_words_code(&code, plan, best, 0);
-    (void)words_end(&code);
-    said->certainty = plan_certainty_name[best->certainty];
-    said->of_setting = true;
 }
 
 bool plan_said_find(struct plan_said *said, const struct timeline *timeline, const struct plan_request *asked,
@@ -319,10 +311,8 @@ bool plan_said_find(struct plan_said *said, const struct timeline *timeline, con
                   whole ? "Finding what makes so large a recording fit takes long: run strata plan" : "");
     else if (done && tell != NULL)
         done = tell(&words, &plan, &own);
-    else if (done && !whole)
-        setting_say(said, &words, &plan);
     else if (done)
-        answer_say(said, &words, &plan);
+        answer_say(said, &words, &plan, whole);
     (void)words_end(&words);
     arena_release(&own);
     return done;

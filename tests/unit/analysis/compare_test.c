@@ -3,7 +3,6 @@
 #include "recording.h"
 
 #include "analysis/compare/compare.h"
-#include "analysis/compare/highlight.h"
 #include "base/numbers.h"
 
 /* Three sites in two files, one of them with two callers; five live allocations at moment 6. */
