@@ -32,13 +32,6 @@ struct finder {
     /* what findings take out, if the verdicts want it; the last ones since finder_saves */
     struct finding_cut *cut;
     uint32_t n_cuts, cut_capacity, first_cut;
-    uint32_t part; /* of GROWING_PARTS, ..., for a kind that is searched for in parts */
-    struct {
-        struct sort_row *row;
-        uint32_t count, capacity;
-        uint64_t *most;          /* by the low bits of a stack: its largest allocation */
-    } pairs;                     /* of growing buffers, from part to part */
-    struct gradients *gradients; /* of the search for kept ones, from part to part; NULL: there is none */
     struct {
         struct sort_row *row; /* by size */
         uint32_t count;

@@ -33,10 +33,6 @@ enum finding_kind {
         FINDING_KINDS
 };
 
-/* Kinds that take longest are searched for in several steps: growing buffers in equal parts of the allocations; kept
- * gradients in steps for what turns keep, what they make, and what that costs. */
-enum { GROWING_PARTS = 6, GRADIENTS_PARTS = 3 };
-
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 enum finding_confidence { CONFIDENCE_POSSIBLE, CONFIDENCE_LIKELY, CONFIDENCE_CERTAIN };
 /* How an optimizer goes over the parameters: the variant of optimizer_temporaries. */
@@ -65,10 +61,14 @@ struct finding {
     union { /* further figures for the kind's sentences */
         uint64_t figure[6];
         struct finding_leak {
-            uint64_t bytes, count, inputs; /* kept; allocations; bytes of these that are batches */
-            uint32_t n_turns;              /* that were judged */
-            uint32_t other;                /* frame id of the second line, if there are several */
+            uint64_t bytes, count; /* kept; allocations */
+            uint32_t n_turns;      /* that were judged */
+            uint32_t other;        /* frame id of the second line, if there are several */
         } leak;
+        struct finding_growing {
+            uint64_t first_bytes, last_bytes; /* of the longest chain */
+            uint32_t n_links, n_chains;       /* allocations of it; chains of the call site */
+        } growing;
         struct {
             uint64_t older_bytes; /* of what is held, older than the recording */
             uint32_t n_pairs;     /* of turns */

@@ -13,7 +13,6 @@
  * where the saving is a lower bound.
  */
 #include "analysis/findings/finder.h"
-#include "analysis/findings/gradients_made.h"
 
 #include "base/bits.h"
 #include "base/search.h"
@@ -32,14 +31,19 @@ struct gradients {
     uint32_t n_alive;
     struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
     uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
-    uint64_t *counted; /* bitmap of allocations.count: counted in the sum of a forward */
-    uint64_t *made;    /* [turns] bytes of gradients that it makes anew */
-    uint64_t *kept_bytes,
-        *kept_count;          /* [turns + 1] differences of the bytes alive when the turn's forward begins */
-    uint32_t *forward_moment; /* [turns] begin of its forward; without one, of the next turn's */
+    uint64_t *counted;                 /* bitmap of allocations.count: counted in the sum of a forward */
+    uint64_t *kept_bytes, *kept_count; /* [turns + 1] alive when the turn's forward begins */
+    uint64_t *older_bytes;             /* likewise: memory from before the recording that may be gradients */
+    uint32_t *forward_moment;          /* [turns] begin of its forward; without one, of the next turn's */
     uint64_t n_pairs;
     bool at_least;
 };
+
+/* Is it a gradient, and not a copy of one kept by a leak? */
+static bool is_gradient(const struct finder *finder, uint32_t allocation) {
+    return finder->verdicts->category[allocation] == CATEGORY_GRADIENT &&
+           !bits_has(finder->lives.told, allocation);
+}
 
 /* Moment of the first backward allocation after the forward in a turn; the turn's end if there is none. */
 static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
@@ -215,9 +219,14 @@ static void kept_sum(struct finder *finder, struct gradients *own) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct allocations *allocations = finder->allocations;
     uint32_t from = olds_from(finder);
-    for (uint32_t i = 0; i < allocations->preexisting; i++)
+    for (uint32_t i = 0; i < allocations->preexisting; i++) {
         if (is_gradient(finder, i))
             kept_add(finder, own, from, i);
+        if (is_gradient(finder, i) || finder->verdicts->category[i] == CATEGORY_OTHER) {
+            own->older_bytes[0] += allocations->size[i];
+            own->older_bytes[turn_later(own, 0, turns->count, allocations->death[i])] -= allocations->size[i];
+        }
+    }
     for (uint32_t t = 0; t < turns->count; t++)
         for (uint32_t k = turns->turn[t].first; k < turns->turn[t].end; k++) {
             uint32_t allocation = allocations->preexisting + k;
@@ -228,6 +237,7 @@ static void kept_sum(struct finder *finder, struct gradients *own) {
     for (uint32_t t = 1; t < turns->count; t++) {
         own->kept_bytes[t] += own->kept_bytes[t - 1];
         own->kept_count[t] += own->kept_count[t - 1];
+        own->older_bytes[t] += own->older_bytes[t - 1];
     }
 }
 
@@ -253,8 +263,8 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
     struct arena *arena = finder->arena;
     *own = (struct gradients){.counted = arena_bits(arena, n)};
     if (own->counted == NULL || !ARENA_COLUMNS(arena, n, own->nth) ||
-        !ARENA_ZEROS(arena, n_sums, own->kept_bytes, own->kept_count) ||
-        !ARENA_COLUMNS(arena, n_sums, own->made, own->forward_moment))
+        !ARENA_ZEROS(arena, n_sums, own->kept_bytes, own->kept_count, own->older_bytes) ||
+        !ARENA_COLUMNS(arena, n_sums, own->forward_moment))
         return false;
     uint32_t next = finder->timeline->n_moments;
     for (uint32_t t = turns; t-- > 0;) {
@@ -268,8 +278,8 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
 }
 
 static void gradients_drop(struct gradients *own, struct finder *finder) {
-    ARENA_DROP(finder->arena, own->forward_moment, own->made, own->kept_count, own->kept_bytes, own->counted,
-               own->spare);
+    ARENA_DROP(finder->arena, own->forward_moment, own->older_bytes, own->kept_count, own->kept_bytes,
+               own->counted, own->spare);
     ARENA_DROP(finder->arena, own->new, own->old, own->nth, own->alive);
 }
 
@@ -313,6 +323,21 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
     finder_add(finder, finding);
 }
 
+/* Did the turn before make gradients that would be reported if they had stayed? If backward may have added to memory from
+ * before the recording, none would be seen. */
+static bool is_judged(struct finder *finder, const struct gradients *own, uint32_t index) {
+    const struct turn *turn = &finder->verdicts->turns.turn[index - 1];
+    uint32_t first = finder->allocations->preexisting;
+    uint64_t made = 0;
+    bool unsure = own->older_bytes[index] > least_told(finder);
+    finder->gradients_unsure |= unsure;
+    for (uint32_t i = first + turn->first; !unsure && i < first + turn->end; i++)
+        made += finder->verdicts->runs.letter[i] == PHASE_BACKWARD && is_gradient(finder, i)
+                    ? finder->allocations->size[i]
+                    : 0;
+    return made > least_told(finder);
+}
+
 /* Does the next turn examine what is alive after this one? A turn whose forward finds nothing kept forgets
  * everything. */
 static bool is_handed_on(struct finder *finder, const struct gradients *own, uint32_t index) {
@@ -328,8 +353,7 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
     for (uint32_t i = 0; i < turns->count; i++) {
         uint32_t forward = finder_forward(finder, &turns->turn[i]);
         if ((i > 0 || own->kept_count[0] != 0) && forward < turns->turn[i].end) {
-            /* The turn before made gradients that would be reported if they had stayed. */
-            finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && own->made[i - 1] > least_told(finder);
+            finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && is_judged(finder, own, i);
             turn_measure(finder, own, i, forward, finding);
         }
         if (is_handed_on(finder, own, i))
@@ -337,38 +361,28 @@ static void turns_measure(struct finder *finder, struct gradients *own, struct f
     }
 }
 
-/* The first part of the search: sums up what turns keep. */
-static void gradients_sum(struct finder *finder) {
-    const struct turns *turns = &finder->verdicts->turns;
-    bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
-    if (turns->count < 2 || turns->source == TURNS_REPETITION ||
-        (finder->verdicts->runs.stacks == STACKS_NATIVE && !annotated))
-        return;
-    finder->gradients = arena_alloc(finder->arena, sizeof *finder->gradients);
-    finder->failed |= finder->gradients == NULL || !gradients_init(finder->gradients, finder);
-}
-
-static void gradients_in_turns(struct finder *finder, struct gradients *own) {
+static void gradients_in_turns(struct finder *finder) {
+    struct gradients own;
     struct finding finding = {.kind = FINDING_GRADIENTS_KEPT,
                               .unit = (uint8_t)finder_unit(finder),
                               .from_moment = UINT32_MAX,
                               .at_moment = finder->timeline->peak_moment};
-    turns_measure(finder, own, &finding);
+    finder->failed |= !gradients_init(&own, finder);
     if (!finder->failed)
-        gradients_report(finder, own, &finding);
-    gradients_drop(own, finder);
+        turns_measure(finder, &own, &finding);
+    if (!finder->failed)
+        gradients_report(finder, &own, &finding);
+    gradients_drop(&own, finder);
 }
 
 void finding_gradients_kept_find(struct finder *finder) {
+    const struct turns *turns = &finder->verdicts->turns;
     uint32_t before = finder->count;
-    struct gradients *own = finder->gradients;
-    if (finder->part == 0)
-        gradients_sum(finder);
-    else if (finder->part == 1)
-        finder->failed |= own != NULL && !gradients_made(finder, own->forward_moment, own->made);
-    else if (own != NULL)
-        gradients_in_turns(finder, own);
-    if (finder->part + 1 == GRADIENTS_PARTS && !finder->failed && finder->count == before)
+    bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
+    if (turns->count >= 2 && turns->source != TURNS_REPETITION &&
+        (finder->verdicts->runs.stacks != STACKS_NATIVE || annotated))
+        gradients_in_turns(finder);
+    if (!finder->failed && finder->count == before)
         finder_gradients_before(finder);
 }
 

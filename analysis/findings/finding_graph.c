@@ -417,7 +417,7 @@ static void retained_find(struct finder *finder, struct graphs *graphs) {
     if (finding.grows) {
         finding.kind = FINDING_LEAK;
         finding.variant = LEAK_OF_GRAPHS;
-        finding.leak = (struct finding_leak){bytes, graphs->n_told, 0, finder->lives.n_turns, 0};
+        finding.leak = (struct finding_leak){bytes, graphs->n_told, finder->lives.n_turns, 0};
     } else
         finding.held.n_pairs = finding.per_n;
     finding.n_sites = 1;

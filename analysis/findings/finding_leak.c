@@ -87,47 +87,23 @@ static bool leak_next(const struct lives *lives, uint32_t site, struct leak_walk
     return false;
 }
 
-/* Bytes of a site alive at a moment, of any turn or of none. */
-static uint64_t alive_at(const struct finder *finder, uint32_t site, uint32_t moment) {
-    const struct lives *lives = finder->table;
-    const struct allocations *allocations = finder->allocations;
-    uint64_t bytes = 0;
-    for (uint32_t at = lives->start[site]; at < lives->start[site + 1]; at++) {
-        uint32_t own = lives->order[at];
-        bytes += allocations->birth[own] < moment && allocations->request[own] >= moment
-                     ? allocations->size[own]
-                     : 0;
-    }
-    return bytes;
-}
-
-/* Is more alive after each turn, of the site and in all? A queue that was filled before the loop, whoever filled it, or in
- * its first turn, is as large after the last. */
-static bool site_rises(const struct finder *finder, uint32_t site, const struct kept *kept) {
-    const struct lives *lives = finder->table;
-    const struct turn *turn = lives->turns->turn;
-    uint32_t first = kept->group_turn, last = kept->last_turn, end = turn[last].end_moment;
-    uint64_t before = alive_at(finder, site, turn[first].end_moment),
-             after = alive_at(finder, site, end < lives->end + 1 ? end : lives->end + 1),
-             kept_bytes = kept->group_bytes - kept->group_first_bytes;
-    if (after <= before || after - before < kept_bytes / 2)
-        return false;
-    /* the level of a turn has what those before it keep */
+/* Is more alive after each turn? A queue that was filled before the loop, or in its first turn, is as large after the last.
+ * The level of a turn has what those before it keep. */
+static bool level_rises(const struct finder *finder, const struct kept *kept) {
+    uint32_t first = kept->group_turn, last = kept->last_turn;
     uint64_t low = finder->floor[first + 1 < last ? first + 1 : first], high = finder->floor[last];
-    return high >= low && high - low >= (kept_bytes - kept->last_bytes) / 2;
+    return high >= low && high - low >= (kept->group_bytes - kept->group_first_bytes - kept->last_bytes) / 2;
 }
 
-/* Are most of the rows in groups that are freed together, evenly over the loop, into its second half? */
+/* Are most of the rows in groups that are freed together, into the loop's second half? */
 static bool site_leaks(const struct finder *finder, uint32_t site, struct kept *kept) {
     const struct lives *lives = finder->table;
     const struct turn *turn = lives->turns->turn;
     struct leak_walk walk = {0};
-    uint32_t longest = 0, n_replaced = 0;
+    uint32_t n_replaced = 0;
     *kept = (struct kept){0};
     while (leak_next(lives, site, &walk)) {
         const struct life *life = &walk.life;
-        uint32_t apart = kept->n_turns > 0 ? life->turn - kept->last_turn : 0;
-        longest = apart > longest ? apart : longest;
         if (kept->n_turns++ == 0)
             kept->first_turn = life->turn;
         walk.together = true;
@@ -147,25 +123,21 @@ static bool site_leaks(const struct finder *finder, uint32_t site, struct kept *
                       olds_let_go(finder, &turn[life->turn], finder->allocations->size[life->last_kept]) >=
                           life->n_kept;
     }
-    uint64_t span = kept->last_turn - kept->first_turn, n = kept->n_turns;
-    if (n < 2 || n * 10 <= (n + walk.n_others) * 8 || (n_replaced > 0 && n_replaced * 2 >= n - 1) ||
-        longest * (n - 1) > 3 * span + n - 1)
+    uint64_t n = kept->n_turns;
+    if (n < 2 || n * 10 <= (n + walk.n_others) * 8 || (n_replaced > 0 && n_replaced * 2 >= n - 1))
         return false;
     uint64_t begin = turn[0].begin_moment, end = turn[lives->n_turns - 1].end_moment;
     return (uint64_t)finder->allocations->birth[kept->last_allocation] * 2 >= begin + end &&
-           site_rises(finder, site, kept);
+           level_rises(finder, kept);
 }
 
-/* Did CUDA graphs capture it? They keep it, each in a pool of its own, until they are destroyed. A workspace is made
- * for each stream, and stays. */
+/* A workspace is made for each stream, and stays. */
 static bool may_leak(const struct finder *finder, uint32_t site) {
     const struct lives *lives = finder->table;
     if (lives->start[site] == lives->start[site + 1])
         return false;
-    uint32_t first = lives->order[lives->start[site]], last = lives->order[lives->start[site + 1] - 1];
-    const uint16_t *pool = finder->allocations->pool;
+    uint32_t first = lives->order[lives->start[site]];
     if (finder->verdicts->category[first] == CATEGORY_WORKSPACE ||
-        (pool[first] != pool[last] && pool[first] > POOL_DEFAULT && pool[last] > POOL_DEFAULT) ||
         (lives != &finder->lives && finder->verdicts->category[first] == CATEGORY_INPUT))
         return false;
     /* if turns come from repetition, only the forward side shows turns */
@@ -217,9 +189,6 @@ static void site_measure(struct finder *finder, uint32_t site, struct finding *f
             }
             finding->leak.bytes += finder->allocations->size[allocation];
             finding->leak.count += allocation_stands_for(finder->allocations, allocation);
-            finding->leak.inputs += finder->verdicts->category[allocation] == CATEGORY_INPUT
-                                        ? finder->allocations->size[allocation]
-                                        : 0;
             finder_count(finder, finding, allocation);
         }
 }
@@ -246,7 +215,7 @@ static void site_tell(struct finder *finder, uint32_t site) {
 static enum finding_severity severity_of_leak(const struct finding *finding, uint64_t peak) {
     uint64_t kept = finding->leak.bytes;
     if (finding->per_n <= 2) /* a loader that works ahead holds two batches */
-        return is_percent(kept - finding->leak.inputs, peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
+        return SEVERITY_LOW;
     if (is_percent(kept, peak, 5) || is_percent(finding->per_bytes, peak, 1))
         return SEVERITY_HIGH;
     return is_percent(kept, peak, 1) || finding->per_bytes >= peak / 10000 ? SEVERITY_MEDIUM : SEVERITY_LOW;

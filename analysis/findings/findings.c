@@ -308,14 +308,6 @@ static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
            kind == FINDING_RETRY_FLUSH || kind == FINDING_LEVELS_RISE;
 }
 
-static uint32_t kind_parts(uint32_t kind) {
-    switch (kind) {
-    case FINDING_GROWING_BUFFER: return GROWING_PARTS;
-    case FINDING_GRADIENTS_KEPT: return GRADIENTS_PARTS;
-    default: return 1;
-    }
-}
-
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     if (step == 0)
         return findings_begin(verdicts, arena);
@@ -325,12 +317,8 @@ bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena
         lives_fill(&verdicts->finder->lives, step == 2);
         return true;
     }
-    uint32_t kind = 0, part = step - 3;
-    for (; part >= kind_parts(kind); kind++)
-        part -= kind_parts(kind);
-    verdicts->finder->part = part;
-    if (kind_fits(verdicts, (enum finding_kind)kind))
-        kinds[kind].find(verdicts->finder);
+    if (kind_fits(verdicts, (enum finding_kind)(step - 3)))
+        kinds[step - 3].find(verdicts->finder);
     return !verdicts->finder->failed;
 }
 
