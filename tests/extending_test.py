@@ -47,17 +47,18 @@ bool toy_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
 }
 """,
     "analysis/findings/finding_toy.c": """#include "analysis/findings/finder.h"
-void finding_toy_find(struct finder *finder) {
+static void toy_find(struct finder *finder) {
     struct finding finding = {.kind = FINDING_TOY, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN,
                               .bytes = finder->timeline->peak_bytes};
     finder_add(finder, &finding);
 }
-void finding_toy_title(struct telling *telling) {
+static void toy_title(struct telling *telling) {
     tell(telling, "a toy was found");
 }
-void finding_toy_detail(struct telling *telling) {
+static void toy_detail(struct telling *telling) {
     TELL(telling, "It has %b.", telling->finding->bytes);
 }
+const struct kind kind_toy = {KIND(toy), "Toy", .flags = 0};
 """,
     "cli/cmd_toy.c": """#include "cli/exit_code.h"
 #include "cli/options.h"
@@ -89,7 +90,6 @@ EDITS = [
     ("parser/formats.c", '#include "parser/sniff.h"\n', '#include "parser/sniff.h"\n#include "parser/toy.h"\n'),
     ("parser/formats.c", "const struct format formats[] = {\n",
      'const struct format formats[] = {\n    {"toy", toy_recognises, toy_read, false},\n'),
-    ("analysis/findings/finding_words.c", '        {"leak", "Leak"},\n', '        {"leak", "Leak"},\n        {"toy", "Toy"},\n'),
     ("analysis/findings/finding.h", "    X(OUT_OF_MEMORY, out_of_memory) ", "    X(TOY, toy) \\\n    X(OUT_OF_MEMORY, out_of_memory) "),
     ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
     ("render/report/report.h", "    X(MARKDOWN, markdown, ", '    X(TOY, toy, ".toy.txt", toy) \\\n    X(MARKDOWN, markdown, '),

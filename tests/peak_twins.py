@@ -57,18 +57,6 @@ def site_name(name):
     return f"{path.rsplit('/', 1)[1]}:{line} {function}"
 
 
-class Stacks:
-    """Adds the stack of autocast's cache: the operator that needs a weight makes a copy of it."""
-
-    @staticmethod
-    def cast(stacks, python):
-        return stacks._stack(("cast", python), lambda: stacks._native((
-            ("at::native::_to_copy(at::Tensor const&)", "??"),
-            ("at::autocast::cached_cast(c10::ScalarType, at::Tensor const&, c10::DeviceType)", "??"),
-            ("at::autocast::WrapFunction_<(at::autocast::CastPolicy)0>::call(at::Tensor const&)", "??"),
-        )) + stacks._python(python))
-
-
 ADAPTER_RANK = 8
 
 
@@ -167,39 +155,25 @@ class Program(Training):
 
     # ---- a forward alone ----
 
-    def infer(self, grad, layers=None, tokens=None, copies=None, keep_copies=True):
+    def infer(self, grad, layers=None, tokens=None):
         """Returns the blocks of the result and, with `grad`, of its graph; without, a layer's blocks are freed after
-        the layer. `copies`: autocast casts each weight at its first use and keeps the copy to the end, or without
-        `keep_copies` until the operator ends."""
-        world, graph, casts = self.world, [], []
+        the layer."""
+        world, graph = self.world, []
         hidden = HALF * self.shape.batch * self.shape.tokens * self.shape.width
         with world.phase("forward"):
             before = [world.malloc(hidden, self.stack("embedding", "embedding"))]
             for layer in range(layers or self.shape.layers):
                 own = []
                 for row in self.rows("infer", layer):
-                    casts += self.cast(layer, row.name) if copies else []
                     own.append(world.malloc(row.nbytes, row.stack))
-                    if not keep_copies:
-                        self.drop(casts, "result")
-                        casts = []
                 if grad:
                     graph += own
                 else:  # a layer's result is the next layer's input
                     self.drop(before + own[:-1], "result")
                     before = own[-1:]
             out = world.malloc(hidden, self.stack("result"))
-            self.drop(casts + ([] if grad else before), "result")
+            self.drop([] if grad else before, "result")
         return graph + (before if grad else []) + [out]
-
-    WEIGHTS = {"qkv": "qkv.weight", "projected": "proj.weight", "fc1": "fc1.weight", "fc2": "fc2.weight"}
-
-    def cast(self, layer, row):
-        if row not in self.WEIGHTS:
-            return []
-        weight = self.parameters[layer, self.WEIGHTS[row]].requested
-        with self.world.acting("weight_copy"):
-            return [self.world.malloc(weight // 2, Stacks.cast(self.world.stacks, LINEAR + _MODEL))]
 
     def rows(self, phase, layer):
         if phase != "infer":
@@ -234,7 +208,6 @@ class Fault:
     cut: bool = False  # recording begins at the mark "begin"
     way: str = "single"
     rows: int = None
-    python: bool = True  # Python frames are enough
     severities: tuple = ("high", "medium")
     fields: tuple = ()  # other fields that the finding must have
 
@@ -283,12 +256,6 @@ def graph_stays(program):
     program.infer(program.faulty)
 
 
-def autocast(program):
-    """Two passes under no_grad with cast weights; without autocast's cache a copy is freed after its operator."""
-    for _ in range(2):
-        program.drop(program.infer(False, copies=True, keep_copies=program.faulty))
-
-
 def next_step(program):
     """A single step; the other twin makes a second one."""
     for _ in range(1 if program.faulty else 2):
@@ -328,7 +295,6 @@ FAULTS = {
     "own optimizer": Fault(temporaries, "optimizer_temporaries", "own", way="own", fields=(("implementation", "own"),)),
     "graph, freed": Fault(graph_is_freed, "unused_graph", rows=8),
     "graph, stays": Fault(graph_stays, "unused_graph", rows=8, severities=("low", "info")),
-    "autocast": Fault(autocast, "autocast_copies", python=False),
     "next step": Fault(next_step, "next_step_peak", rows=8),
     "full buffer": Fault(full_buffer, "history_full", fields=(("max_entries", 10000), ("bytes", -1)), severities=("info",)),
     "old form": Fault(no_events, "no_history", severities=("info",)),
@@ -339,9 +305,8 @@ CUTS = ("built", "second step", "in forward", "in backward")
 
 
 def cases(**fields):
-    """Every fault in five styles; autocast's cache, which only native frames show, in three."""
-    return [Case(name, style, **{"rows": fault.rows or 2, **fields}) for name, fault in FAULTS.items() for style in STYLES
-            if fault.python or style[0] == "mixed"]
+    """Every fault in five styles."""
+    return [Case(name, style, **{"rows": fault.rows or 2, **fields}) for name, fault in FAULTS.items() for style in STYLES]
 
 
 # ---- recording ----

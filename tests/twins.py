@@ -44,7 +44,6 @@ SITES = {
     "result": LINEAR + ((PROJECT + "model/transformer.py", "forward", 61),) + _IN_MODEL,
     "keys": ((PROJECT + "model/kv_cache.py", "append", 14), (PROJECT + "model/attention.py", "forward", 47)) + _IN_BLOCK,
     "history": ((PROJECT + "model/history.py", "note", 9), (PROJECT + "model/transformer.py", "forward", 63)) + _IN_MODEL,
-    "capture": LINEAR + ((PROJECT + "serve/graphs.py", "capture", 96),) + MAIN,
     "adapter": ((PROJECT + "lora.py", "inject", 33), (PROJECT + "main.py", "main", 118)) + MAIN[1:],
     "average": ((PROJECT + "ema.py", "__init__", 15), (PROJECT + "main.py", "main", 120)) + MAIN[1:],
 }
@@ -367,29 +366,12 @@ class Script(Labelled):
         if self.is_fault("leak_forward_only") and not self.faulty:
             self.drop(block, "history")
 
-    # ---- private pools ----
-
-    def capture(self):
-        """Captures a CUDA graph; faulty: frees its tensors while its pool keeps their memory."""
-        gpu = self.world.gpus[0]
-        pool = gpu.private_pool((1, 0)) if self.faulty else None
-        stack = self.world.stacks.alloc("linear", SITES["capture"])
-        blocks = [self.world.malloc(40 * MIB, stack, pool=pool) for _ in range(6)]
-        for block in blocks:
-            self.world.allocation_of(block).role = "|".join(sorted(KEPT_BY_HOST | {"workspace"}))
-            self.drop(block, "capture")
-        if not self.faulty:
-            self.world.empty_cache(self.world.stacks.empty_cache(_EMPTY_CACHE))
-
 
 FORWARD_ONLY = ("leak_forward_only", "held_graph", "growing_keys")
 
 
 def play(world, twin, faulty):
     script = Script(world, twin, faulty)
-    if twin.fault == "private_pool":
-        with world.phase("other"):
-            script.capture()
     for number in range(twin.steps):
         if twin.fault in FORWARD_ONLY or twin.shape == "inference":
             script.infer(number)

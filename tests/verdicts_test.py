@@ -43,7 +43,6 @@ KINDS = {
     "held_graph": (("held_over", "unused_graph"), 2),
     "retry_flush": (("retry_flush",), 1),
     "cache_churn": (("cache_churn",), 3),
-    "private_pool": (("private_pool_held",), 1),
     "leak_late": (("leak",), 4),
     "leak_rare": (("leak",), 4),
     "leak_one_of_many": (("leak", "held_over"), 2),
@@ -167,7 +166,7 @@ def belongs(finding, twin):
 
 def consequences(twin):
     """Kinds that the planted fault may truly cause besides its own."""
-    return {"two_leaks": ("leak", "held_over"), "retry_flush": ("fragmentation",), "private_pool": ("fragmentation", "cache_churn"),
+    return {"two_leaks": ("leak", "held_over"), "retry_flush": ("fragmentation",),
             "cache_churn": ("fragmentation",)}.get(twin.fault, ())
 
 

@@ -69,11 +69,8 @@ enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak);
 /* By the number of turns that show it: 2 possible, 3 likely, more certain. */
 enum finding_confidence confidence_of_turns(uint32_t turns);
 
-/* The turn of a recorded allocation; UINT32_MAX: none. O(1) in the turn of the last call or the next one, otherwise
- * O(log turns): the allocations of a stack come turn by turn. */
-static inline uint32_t finder_turn(const struct finder *finder, uint32_t allocation) {
-    return lives_turn(&finder->lives, allocation);
-}
+/* The largest number of a note, which sets the moments of the finding; 0: there is none. O(notes). */
+uint64_t finder_counted(const struct finder *finder, uint8_t what, struct finding *finding);
 
 /* The first allocation in a turn that forward() makes, or else the first on the forward side; turn->end: none.
  * O(turn). */
@@ -123,18 +120,50 @@ static inline uint64_t telling_peak_left(const struct telling *telling) {
 
 /* " Without it the peak would be 3.2 GiB lower (12 %)." */
 void tell_saving(struct telling *telling, const char *without);
-/* Says what to do, at the end of the detail; nothing if nothing is known to help. */
-void tell_action(struct telling *telling);
 
-/* The functions of one kind; they return false only if there is no memory. */
-#define FINDING_FILE(kind, name)                          \
-    void finding_##name##_find(struct finder *finder);    \
-    void finding_##name##_title(struct telling *telling); \
-    void finding_##name##_detail(struct telling *telling);
+/* What to do: as a sentence that begins with a verb, and as lines of code or a setting to paste. NULL: nothing is known
+ * to help. Both may have the marks of tell_figures; `figure` is theirs. */
+struct advice {
+    const char *action, *code;
+    uint64_t figure;
+};
 
-STRATA_FINDINGS(FINDING_FILE)
+enum kind_flags {
+    KIND_OF_SET = 1,    /* about allocations, not about a request, the recording or its levels */
+    KIND_OF_LEVELS = 2, /* asked of logs too, whose allocations are made up from levels */
+    KIND_OF_CACHE =
+        4, /* about the GPUs' caching allocator: pinned memory has its own, which keeps every block */
+    KIND_NO_BYTES = 8, /* `bytes` is no amount at `at_moment` */
+    KIND_EACH = 16     /* its amount is `per_bytes` */
+};
 
-#undef FINDING_FILE
+/* The row of a kind: everything that the program knows of it. */
+struct kind {
+    const char *name; /* "leak", as in JSON */
+    void (*find)(struct finder *finder);
+    void (*title)(struct telling *telling);
+    void (*detail)(struct telling *telling);
+    const char *heading; /* "Leak", over a card */
+    uint32_t flags;
+    const char *change; /* what a plan says of its removal; NULL: none removes it */
+    struct advice (*advise)(const struct telling *telling);
+    struct advice advice; /* if `advise` is NULL */
+};
+
+/* The first members of a row. */
+#define KIND(name) #name, name##_find, name##_title, name##_detail
+
+#define FINDING_ROW(KIND, name) extern const struct kind kind_##name;
+STRATA_FINDINGS(FINDING_ROW)
+#undef FINDING_ROW
+
+/* Of graphs that a backward retains. */
+#define ADVICE_RETAINED                                                                       \
+    (struct advice) {                                                                         \
+        "Call backward without retain_graph=True, keep tensors of an autograd.Function with " \
+        "ctx.save_for_backward, or detach what is carried on.",                               \
+            "loss.backward()  # without retain_graph; or detach at %S", 0                     \
+    }
 
 /* Is an allocation still alive when everything has been made? */
 static inline bool finder_keeps(const struct finder *finder, uint32_t allocation) {

@@ -5,7 +5,7 @@
 #include "base/words.h"
 
 /* All kinds, in the order of the search: leaks and growing buffers come before kinds that they explain, because a
- * site is blamed only once. A new kind needs a file finding_NAME.c and a line here. */
+ * site is blamed only once. A new kind needs a file finding_NAME.c with its row, and a line here. */
 #define STRATA_FINDINGS(X)                          \
     X(OUT_OF_MEMORY, out_of_memory)                 \
     X(UNUSED_GRAPH, unused_graph)                   \
@@ -13,13 +13,11 @@
     X(GROWING_BUFFER, growing_buffer)               \
     X(GRADIENTS_KEPT, gradients_kept)               \
     X(HELD_OVER, held_over)                         \
-    X(AUTOCAST_COPIES, autocast_copies)             \
     X(OPTIMIZER_TEMPORARIES, optimizer_temporaries) \
     X(NEXT_STEP_PEAK, next_step_peak)               \
     X(FRAGMENTATION, fragmentation)                 \
     X(RETRY_FLUSH, retry_flush)                     \
     X(CACHE_CHURN, cache_churn)                     \
-    X(PRIVATE_POOL_HELD, private_pool_held)         \
     X(LEVELS_RISE, levels_rise)                     \
     X(STOPS_AT_PEAK, stops_at_peak)                 \
     X(STARTS_LATE, starts_late)                     \
@@ -58,8 +56,11 @@ struct finding {
     uint64_t bytes;       /* of these */
     uint64_t saves;       /* the peak less the peak without them */
     uint32_t from_moment, to_moment, at_moment, n_ids;
-    union { /* further figures for the kind's sentences */
-        uint64_t figure[6];
+    union { /* further figures, by kind */
+        struct {
+            uint64_t requested, device_free; /* may be OOM_UNKNOWN */
+            uint64_t reserved, n_events;
+        } oom;
         struct finding_leak {
             uint64_t bytes, count; /* kept; allocations */
             uint32_t n_turns;      /* that were judged */
@@ -70,10 +71,37 @@ struct finding {
             uint32_t n_links, n_chains;       /* allocations of it; chains of the call site */
         } growing;
         struct {
+            uint64_t most_bytes, count,
+                n_forwards; /* kept at once; allocations of these; forwards that began with some */
+            bool at_least;  /* the saving is a lower bound */
+        } gradients;
+        struct {
             uint64_t older_bytes; /* of what is held, older than the recording */
             uint32_t n_pairs;     /* of turns */
             bool graph;
         } held;
+        struct {
+            uint64_t needs, before, state; /* of the next step; its forward and backward without the state */
+        } next;
+        struct {
+            uint64_t unused, reserved, requested;
+            uint64_t
+                larger; /* bytes of the largest free block, if it is large enough but serves other requests */
+        } fragmentation;
+        struct {
+            uint64_t n, bytes, largest; /* flushes; given back in all, and by the largest */
+            uint64_t n_ooms, again;     /* out-of-memory events after one; bytes asked for again */
+        } releases;
+        struct {
+            uint64_t first, last;  /* levels */
+            uint32_t level, label; /* which level; interned text of the lines */
+            uint64_t first_line, last_line;
+        } rise;
+        uint64_t without_origin; /* bytes without a stack of origin, of those that are older */
+        uint64_t max_entries;
+        struct {
+            uint64_t bytes, with_stacks;
+        } blocks;
     };
     uint32_t first_cut, n_cuts; /* the cuts that `saves` is computed from */
     /* [n_ids] rising: the allocations it is about, alive at `at_moment`; NULL: it is not about a set */
@@ -99,6 +127,8 @@ struct findings {
 
 /* "leak", "high", "likely", "step" (NULL: none), as in JSON. */
 const char *finding_kind_name(enum finding_kind kind);
+/* "let go of what each turn keeps": what a plan says of its removal; NULL: no plan removes it. */
+const char *finding_change(enum finding_kind kind);
 extern const char *const finding_severity_name[];   /* by enum finding_severity */
 extern const char *const finding_confidence_name[]; /* by enum finding_confidence */
 extern const char *const finding_unit_name[];       /* by enum finding_unit */

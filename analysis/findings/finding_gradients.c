@@ -8,9 +8,6 @@
  *     kept gradient   |-------F--------B..........       F: the forward begins, B: backward makes the j-th of the same
  *     the new one                      |---|             stack and size, which is added to the kept one and goes
  *     taken out               |============|
- *
- * figure: [0] most bytes that were kept at once, [1] allocations of these, [2] forwards that began with some, [3] 1
- * where the saving is a lower bound.
  */
 #include "analysis/findings/finder.h"
 
@@ -161,7 +158,7 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
         own->n_alive = 0;
         return;
     }
-    finding->figure[2]++;
+    finding->gradients.n_forwards++;
     finding->per_bytes += bytes;
     finding->from_moment = finding->from_moment == UINT32_MAX ? birth : finding->from_moment;
     finding->to_moment = turn->end_moment - 1;
@@ -169,9 +166,9 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
     bool followed = own->n_pairs <= PAIRS_MOST;
     if (followed)
         alive_compact(own, allocations, birth);
-    if (bytes > finding->figure[0]) {
-        finding->figure[0] = bytes;
-        finding->figure[1] = count;
+    if (bytes > finding->gradients.most_bytes) {
+        finding->gradients.most_bytes = bytes;
+        finding->gradients.count = count;
         if (own->n_alive != 0 && allocations->death[own->alive[0]] > birth) {
             finding->site = finder_site(finder, own->alive[0]);
             finding->stack = allocations->stack[own->alive[0]];
@@ -294,7 +291,7 @@ static void gradients_weigh(struct finder *finder, const struct gradients *own, 
         return;
     for (uint32_t i = 0; i < n; i++)
         freed += filter_keeps(own->counted, i) && finder->allocations->request[i] <= finder->made;
-    bool unsure = freed > 0 || finding->figure[2] + 1 < 3;
+    bool unsure = freed > 0 || finding->gradients.n_forwards + 1 < 3;
     finding->confidence = unsure ? CONFIDENCE_POSSIBLE : CONFIDENCE_LIKELY;
     finding->variant = 1;
     if (unsure)
@@ -311,13 +308,13 @@ static uint64_t least_told(const struct finder *finder) {
 static void gradients_report(struct finder *finder, struct gradients *own, struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
     finder_saves(finder, finding);
-    if (finding->figure[2] == 0 || finding->figure[0] < least_told(finder))
+    if (finding->gradients.n_forwards == 0 || finding->gradients.most_bytes < least_told(finder))
         return;
     for (uint32_t i = 0; i < allocations->count; i++)
         if (filter_keeps(own->counted, i))
             finder_count(finder, finding, i);
-    finding->figure[3] = own->at_least;
-    finding->per_n = (uint32_t)finding->figure[2];
+    finding->gradients.at_least = own->at_least;
+    finding->per_n = (uint32_t)finding->gradients.n_forwards;
     finding->per_bytes /= finding->per_n;
     gradients_weigh(finder, own, finding);
     finder_add(finder, finding);
@@ -375,7 +372,7 @@ static void gradients_in_turns(struct finder *finder) {
     gradients_drop(&own, finder);
 }
 
-void finding_gradients_kept_find(struct finder *finder) {
+static void gradients_kept_find(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t before = finder->count;
     bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
@@ -386,17 +383,18 @@ void finding_gradients_kept_find(struct finder *finder) {
         finder_gradients_before(finder);
 }
 
-void finding_gradients_kept_title(struct telling *telling) {
+static void gradients_kept_title(struct telling *telling) {
     if (telling->finding->variant == KEPT_BEFORE)
         TELL(telling,
              "Gradients of the step before (%b) are alive in the forward; freed before it, the peak would be "
              "%b",
              telling->finding->bytes, telling_peak_left(telling));
     else
-        TELL(telling, "%b of gradients survive into the next forward", telling->finding->figure[0]);
+        TELL(telling, "%b of gradients survive into the next forward",
+             telling->finding->gradients.most_bytes);
 }
 
-void finding_gradients_kept_detail(struct telling *telling) {
+static void gradients_kept_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == KEPT_BEFORE) {
         TELL(telling,
@@ -406,14 +404,23 @@ void finding_gradients_kept_detail(struct telling *telling) {
         tell_saving(telling, "Freed before it:");
         return;
     }
-    TELL(telling, "%n gradient%s %(is|are) there when a forward begins, in %n %U%s; ", finding->figure[1],
-         finding->figure[2]);
+    TELL(telling, "%n gradient%s %(is|are) there when a forward begins, in %n %U%s; ",
+         finding->gradients.count, finding->gradients.n_forwards);
     if (finding->bytes != 0)
         TELL(telling, "%b of them are in the peak.", finding->bytes);
     else
         tell(telling, "none of them is in the peak.");
-    tell_saving(telling, finding->figure[3] && finding->saves != 0 ? "Clear them first: at least"
-                                                                   : "Clear them first:");
+    tell_saving(telling, finding->gradients.at_least && finding->saves != 0 ? "Clear them first: at least"
+                                                                            : "Clear them first:");
     if (finding->variant == 1)
         tell(telling, " No optimizer is seen: if you accumulate on purpose, this is what it costs.");
 }
+
+const struct kind kind_gradients_kept = {
+    KIND(gradients_kept),
+    "Gradients not cleared",
+    .flags = KIND_OF_SET,
+    .change = "set gradients to None before the next forward",
+    .advice.action =
+        "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the next forward.",
+    .advice.code = "optimizer.step()\noptimizer.zero_grad(set_to_none=True)"};

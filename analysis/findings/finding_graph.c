@@ -295,7 +295,7 @@ static void host_tell(struct finder *finder, struct graphs *graphs, uint32_t nth
  * asked for members, which come turn by turn. */
 static void turn_note(struct finder *finder, struct graphs *graphs, uint32_t nth, uint32_t recorded,
                       struct finding *finding) {
-    uint32_t own = finder->allocations->preexisting + recorded, turn = finder_turn(finder, own);
+    uint32_t own = finder->allocations->preexisting + recorded, turn = lives_turn(&finder->lives, own);
     bool has_turn = turn < finder->lives.n_turns;
     uint32_t unit = has_turn ? turn : finder->lives.n_turns + nth;
     if (finding->per_n == 0 || unit != graphs->last_unit)
@@ -448,7 +448,7 @@ static bool graphs_init(struct graphs *graphs, struct finder *finder) {
            ARENA_COLUMNS(arena, graphs->passes.count, graphs->next);
 }
 
-void finding_unused_graph_find(struct finder *finder) {
+static void unused_graph_find(struct finder *finder) {
     struct graphs graphs;
     if (finder->verdicts->runs.stacks == STACKS_NONE || finder->verdicts->runs.n_allocations == 0)
         return;
@@ -468,7 +468,7 @@ void finding_unused_graph_find(struct finder *finder) {
                graphs.outside);
 }
 
-void finding_unused_graph_title(struct telling *telling) {
+static void unused_graph_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     TELL(telling,
          finding->variant == 0
@@ -478,7 +478,7 @@ void finding_unused_graph_title(struct telling *telling) {
          finding->bytes, telling_peak_left(telling));
 }
 
-void finding_unused_graph_detail(struct telling *telling) {
+static void unused_graph_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     TELL(telling, "%n allocation%s of the forward %(is|are) still there after the layers that made them",
          finding->count);
@@ -486,3 +486,17 @@ void finding_unused_graph_detail(struct telling *telling) {
                       ? ", as a backward would need them."
                       : "; all are freed at once, with the result, and no backward used them.");
 }
+
+static struct advice unused_graph_advise(const struct telling *telling) {
+    return (struct advice){
+        telling->finding->variant != 0
+            ? "Run it under torch.inference_mode() (or torch.no_grad()) if nothing is trained with it."
+            : "If this is inference, run it under torch.inference_mode(): the peak would be about %b. If a "
+              "backward follows "
+              "after the end of the recording, this is what it costs.",
+        "with torch.no_grad():  # around %S", telling_peak_left(telling)};
+}
+
+const struct kind kind_unused_graph = {KIND(unused_graph), "Unused graph", .flags = KIND_OF_SET,
+                                       .change = "run what is not trained under torch.no_grad()",
+                                       .advise = unused_graph_advise};

@@ -194,7 +194,7 @@ static bool site_judge(struct finder *finder, const struct site *site) {
     return true;
 }
 
-void finding_growing_buffer_find(struct finder *finder) {
+static void growing_buffer_find(struct finder *finder) {
     const struct lives *lives = &finder->lives;
     uint64_t least = finder->timeline->peak_bytes / 100000;
     uint32_t most = 0, n_judged = 0;
@@ -213,12 +213,12 @@ void finding_growing_buffer_find(struct finder *finder) {
     ARENA_DROP(finder->arena, site.link);
 }
 
-void finding_growing_buffer_title(struct telling *telling) {
+static void growing_buffer_title(struct telling *telling) {
     TELL(telling, "%S is replaced by a larger one again and again, now %b",
          telling->finding->growing.last_bytes);
 }
 
-void finding_growing_buffer_detail(struct telling *telling) {
+static void growing_buffer_detail(struct telling *telling) {
     const struct finding_growing *own = &telling->finding->growing;
     TELL(telling, "From %b to %b in %n replacement%s", own->first_bytes, own->last_bytes, own->n_links - 1);
     if (own->n_chains > 1)
@@ -226,3 +226,8 @@ void finding_growing_buffer_detail(struct telling *telling) {
     tell(telling, ". Each is made while the one before is still there, so both count for a moment.");
     tell_saving(telling, "Without it:");
 }
+
+const struct kind kind_growing_buffer = {
+    KIND(growing_buffer), "Growing buffer", .flags = KIND_OF_SET | KIND_EACH,
+    .advice.action = "Make the buffer once, in its final size, and write into it.",
+    .advice.code = "buffer = torch.empty(final_size, device=\"cuda\")  # once, before the loop"};

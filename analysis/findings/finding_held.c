@@ -187,7 +187,7 @@ static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32
     ARENA_DROP(finder->arena, spare, sites);
 }
 
-void finding_held_over_find(struct finder *finder) {
+static void held_over_find(struct finder *finder) {
     const struct turns *turns = finder->lives.turns;
     uint64_t peak = finder->timeline->peak_bytes, n_held;
     uint32_t count, most;
@@ -226,7 +226,7 @@ void finding_held_over_find(struct finder *finder) {
     ARENA_DROP(finder->arena, rows);
 }
 
-void finding_held_over_title(struct telling *telling) {
+static void held_over_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "%S");
     if (finding->n_sites > 1)
@@ -238,7 +238,7 @@ void finding_held_over_title(struct telling *telling) {
          finding->per_bytes);
 }
 
-void finding_held_over_detail(struct telling *telling) {
+static void held_over_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     TELL(telling, "In %n of %n pair%s of %Us the previous one's result is alive while the next is made; ",
          finding->per_n, finding->held.n_pairs);
@@ -252,3 +252,17 @@ void finding_held_over_detail(struct telling *telling) {
     tell_saving(telling, finding->held.graph ? "Freed by its backward:"
                                              : "Freed first, if the next one does not need it:");
 }
+
+static struct advice held_over_advise(const struct telling *telling) {
+    return telling->finding->held.graph
+               ? ADVICE_RETAINED
+               : (struct advice){
+                     .action = "Delete the old result (del) before the model is called again, or keep only "
+                               "what you need of "
+                               "it (.item(), .detach()).",
+                     "del output  # before the next forward: what %S made"};
+}
+
+const struct kind kind_held_over = {KIND(held_over), "Kept too long", .flags = KIND_OF_SET,
+                                    .change = "drop the last turn's result before the next is made",
+                                    .advise = held_over_advise};

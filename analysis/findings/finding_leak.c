@@ -368,7 +368,7 @@ static void leaks_of_inner_loops(struct finder *finder) {
     passes_drop(&passes, finder->arena);
 }
 
-void finding_leak_find(struct finder *finder) {
+static void leak_find(struct finder *finder) {
     if (finder->verdicts->runs.stacks == STACKS_NONE)
         return;
     olds_find(finder);
@@ -379,7 +379,7 @@ void finding_leak_find(struct finder *finder) {
     ARENA_DROP(finder->arena, finder->olds.row);
 }
 
-void finding_leak_title(struct telling *telling) {
+static void leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "%S");
     if (finding->n_sites > 1) {
@@ -398,7 +398,7 @@ void finding_leak_title(struct telling *telling) {
         TELL(telling, " in each of %n %U%s", finding->per_n);
 }
 
-void finding_leak_detail(struct telling *telling) {
+static void leak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     TELL(telling,
          "%n allocation%s %(of|with) %b, made in %n of %n %U%s, %(is|are) kept while the loop runs, ",
@@ -413,3 +413,13 @@ void finding_leak_detail(struct telling *telling) {
     else if (finding->per_n == 3)
         tell(telling, " A queue that is not full yet would look the same: a longer recording would tell.");
 }
+
+static struct advice leak_advise(const struct telling *telling) {
+    return telling->finding->variant == LEAK_OF_GRAPHS
+               ? ADVICE_RETAINED
+               : (struct advice){.action = "Free it in the loop, or move it to the CPU (.cpu(), .item()).",
+                                 "value = value.detach().cpu()  # or value.item(), where %S is kept"};
+}
+
+const struct kind kind_leak = {KIND(leak), "Leak", .flags = KIND_OF_SET | KIND_EACH,
+                               .change = "let go of what each turn keeps", .advise = leak_advise};

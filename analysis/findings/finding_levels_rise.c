@@ -100,7 +100,7 @@ static bool rise_find(struct row_of_lines row, struct rise *rise) {
     return true;
 }
 
-/* ---- the finding: figure [0] first, [1] last level, [2] which one, [3] first, [4] last line, [5] label ---- */
+/* ---- the finding ---- */
 
 static void rise_add(struct finder *finder, const struct levels *levels, const struct rise *rise) {
     const struct device_trace *device = finder->timeline->device;
@@ -117,9 +117,9 @@ static void rise_add(struct finder *finder, const struct levels *levels, const s
                               .from_moment = rise->first->event + 1,
                               .to_moment = rise->last->event + 1,
                               .at_moment = rise->last->event + 1,
-                              .figure = {rise->first->bytes, rise->last->bytes, levels->shown,
-                                         levels_line(device, rise->first->event),
-                                         levels_line(device, rise->last->event), rise->last->label}};
+                              .rise = {rise->first->bytes, rise->last->bytes, levels->shown,
+                                       rise->last->label, levels_line(device, rise->first->event),
+                                       levels_line(device, rise->last->event)}};
     if (finding.confidence == CONFIDENCE_POSSIBLE && finding.severity == SEVERITY_HIGH)
         finding.severity = SEVERITY_MEDIUM;
     finder_add(finder, &finding);
@@ -145,7 +145,7 @@ static void lines_judge(struct finder *finder, const struct levels *levels, stru
         rise_add(finder, levels, &best);
 }
 
-void finding_levels_rise_find(struct finder *finder) {
+static void levels_rise_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
     struct levels levels;
     if (trace_has_allocations(finder->timeline->trace) || device->ordinal == ORDINAL_CPU)
@@ -159,21 +159,21 @@ void finding_levels_rise_find(struct finder *finder) {
     ARENA_DROP(finder->arena, order, line);
 }
 
-void finding_levels_rise_title(struct telling *telling) {
+static void levels_rise_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, level_title[finding->figure[2]]);
+    tell(telling, level_title[finding->rise.level]);
     TELL(telling,
          finding->unit == UNIT_STEP ? " rises by %b per step, by the log"
                                     : " rises by %b from line to line of the log",
          finding->per_bytes);
 }
 
-void finding_levels_rise_detail(struct telling *telling) {
+static void levels_rise_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    const uint64_t *figure = finding->figure;
-    struct text label = trace_text(telling->verdicts->timeline->trace, (uint32_t)figure[5]);
+    struct text label = trace_text(telling->verdicts->timeline->trace, finding->rise.label);
     uint64_t capacity = telling->verdicts->timeline->device->capacity_bytes;
-    TELL(telling, "From %b in line %n to %b in line %n", figure[0], figure[3], figure[1], figure[4]);
+    TELL(telling, "From %b in line %n to %b in line %n", finding->rise.first, finding->rise.first_line,
+         finding->rise.last, finding->rise.last_line);
     if (label.nbytes != 0) {
         tell(telling, " (lines like \"");
         words_add(telling->words, label);
@@ -181,9 +181,13 @@ void finding_levels_rise_detail(struct telling *telling) {
     }
     TELL(telling, finding->unit == UNIT_STEP ? ": %b in %n step%s." : ": %b in %n interval%s.",
          finding->bytes, finding->per_n);
-    if (capacity > figure[1] && finding->per_bytes != 0)
+    if (capacity > finding->rise.last && finding->per_bytes != 0)
         TELL(telling, " At this rate the device's %b are full after %n more such interval%s.", capacity,
-             (capacity - figure[1]) / finding->per_bytes);
-    if (figure[2] == LEVEL_RESERVED)
+             (capacity - finding->rise.last) / finding->per_bytes);
+    if (finding->rise.level == LEVEL_RESERVED)
         tell(telling, " Reserved memory also rises where the cache is fragmented, with nothing kept.");
 }
+
+const struct kind kind_levels_rise = {
+    KIND(levels_rise), "Levels rise", .flags = KIND_OF_LEVELS | KIND_EACH,
+    .advice.action = "Record a snapshot over a few steps: a log does not say which line of code keeps it."};

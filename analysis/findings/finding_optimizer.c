@@ -1,9 +1,7 @@
 /*
  * The memory of an optimizer's step: its temporaries, if they make the peak; and its state, if the first step has
  * only just made it, so that the next step will need more than was recorded.
- *
- * optimizer_temporaries: variant: enum finding_way. next_step_peak: figure [0] what the next step will need, [1]
- * its forward and backward without the state, [2] the state.
+ * The variant of optimizer_temporaries is an enum finding_way.
  */
 #include "analysis/findings/finder.h"
 
@@ -41,7 +39,7 @@ static void temporaries_remove(struct finder *finder, struct finding *finding, u
     }
 }
 
-void finding_optimizer_temporaries_find(struct finder *finder) {
+static void optimizer_temporaries_find(struct finder *finder) {
     uint32_t peak_moment = finder->timeline->peak_moment;
     uint64_t of_way[WAYS] = {0}, peak = finder->timeline->peak_bytes;
     struct finding finding = {.kind = FINDING_OPTIMIZER_TEMPORARIES,
@@ -60,12 +58,12 @@ void finding_optimizer_temporaries_find(struct finder *finder) {
         finder_add(finder, &finding);
 }
 
-void finding_optimizer_temporaries_title(struct telling *telling) {
+static void optimizer_temporaries_title(struct telling *telling) {
     TELL(telling, "The optimizer's temporaries (%b) make the peak; without them it would be %b",
          telling->finding->bytes, telling_peak_left(telling));
 }
 
-void finding_optimizer_temporaries_detail(struct telling *telling) {
+static void optimizer_temporaries_detail(struct telling *telling) {
     TELL(telling,
          "%n allocation%s of the optimizer's step, which %(is gone when it ends, is|are gone when it ends, "
          "are) "
@@ -73,6 +71,23 @@ void finding_optimizer_temporaries_detail(struct telling *telling) {
          telling->finding->count);
     tell_saving(telling, "Without them:");
 }
+
+static struct advice optimizer_temporaries_advise(const struct telling *telling) {
+    static const struct advice of_way[WAYS] = {
+        [WAY_FOREACH] = {"Make the optimizer with fused=True, or with foreach=False (slower): foreach makes "
+                         "temporaries for all parameters at once.",
+                         "fused=True  # an argument of the optimizer", 0},
+        [WAY_SINGLE] = {"Make the optimizer with fused=True.", "fused=True  # an argument of the optimizer",
+                        0},
+        [WAY_OWN] = {
+            "Write the step in place (add_, addcdiv_, mul_) and free each parameter's temporaries before "
+            "the next.",
+            NULL, 0}};
+    return of_way[telling->finding->variant];
+}
+
+const struct kind kind_optimizer_temporaries = {KIND(optimizer_temporaries), "Optimizer's temporaries",
+                                                .flags = KIND_OF_SET, .advise = optimizer_temporaries_advise};
 
 const char *const finding_way_name[] = {
     [WAY_FOREACH] = "foreach", [WAY_SINGLE] = "single", [WAY_OWN] = "own"};
@@ -107,7 +122,7 @@ static uint32_t step_begin(const struct finder *finder) {
     return finder_first_forward(finder);
 }
 
-void finding_next_step_peak_find(struct finder *finder) {
+static void next_step_peak_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     uint32_t first, forward = step_begin(finder);
     if (finder->verdicts->turns.count >= 2 || forward == UINT32_MAX)
@@ -124,26 +139,30 @@ void finding_next_step_peak_find(struct finder *finder) {
                               .from_moment = forward,
                               .to_moment = first,
                               .at_moment = before,
-                              .figure = {timeline->live[before] + made, timeline->live[before], made}};
-    uint64_t more = finding.figure[0] > peak ? finding.figure[0] - peak : 0;
+                              .next = {timeline->live[before] + made, timeline->live[before], made}};
+    uint64_t more = finding.next.needs > peak ? finding.next.needs - peak : 0;
     finding.severity = is_percent(more, peak, 10) ? SEVERITY_HIGH : SEVERITY_MEDIUM;
     if (is_percent(more, peak, 1))
         finder_add(finder, &finding);
 }
 
-void finding_next_step_peak_title(struct telling *telling) {
-    const uint64_t *figure = telling->finding->figure;
+static void next_step_peak_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
     TELL(
         telling,
         "The next step will need %b: its forward and backward (%b) beside the optimizer state (%b) that this "
         "first step has only just made",
-        figure[0], figure[1], figure[2]);
+        finding->next.needs, finding->next.before, finding->next.state);
 }
 
-void finding_next_step_peak_detail(struct telling *telling) {
+static void next_step_peak_detail(struct telling *telling) {
     TELL(telling,
          "The recorded peak is %b. In the recorded step the state did not exist before its optimizer ran; "
          "from "
          "the next step on it is there all the time, if the shapes stay the same.",
          telling->verdicts->timeline->peak_bytes);
 }
+
+const struct kind kind_next_step_peak = {
+    KIND(next_step_peak), "Next step's peak", .flags = KIND_OF_CACHE | KIND_NO_BYTES,
+    .advice.action = "Plan for that figure, not for the recorded peak; record two steps to see it."};

@@ -7,22 +7,16 @@
 
 enum { OOM_OBSERVED, OOM_COUNTED, OOM_POSSIBLE, OOM_SURVIVED };
 
-/* ---- out_of_memory: figure [0] requested, [1] free on the device, [2] reserved, [3] events ---- */
+/* ---- out_of_memory ---- */
 
 /* A summary in a log only counts errors. */
 static void counted_find(struct finder *finder) {
-    const struct device_trace *device = finder->timeline->device;
     struct finding finding = {.kind = FINDING_OUT_OF_MEMORY,
                               .severity = SEVERITY_HIGH,
                               .confidence = CONFIDENCE_CERTAIN,
                               .variant = OOM_COUNTED};
-    for (uint32_t i = 0; i < device->n_notes; i++)
-        if (device->notes[i].what == NOTE_OOM_COUNT && device->notes[i].number > finding.figure[3]) {
-            finding.figure[3] = device->notes[i].number;
-            finding.at_moment = device->notes[i].event + 1;
-        }
-    finding.from_moment = finding.to_moment = finding.at_moment;
-    if (finding.figure[3] != 0)
+    finding.oom.n_events = finder_counted(finder, NOTE_OOM_COUNT, &finding);
+    if (finding.oom.n_events != 0)
         finder_add(finder, &finding);
 }
 
@@ -46,7 +40,7 @@ static void judge_logged(struct finding *finding, const struct device_trace *dev
     }
 }
 
-void finding_out_of_memory_find(struct finder *finder) {
+static void out_of_memory_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     const struct device_trace *device = timeline->device;
     if (device->n_ooms == 0) {
@@ -65,7 +59,7 @@ void finding_out_of_memory_find(struct finder *finder) {
         .from_moment = device->ooms[0].event + 1,
         .to_moment = moment,
         .at_moment = moment,
-        .figure = {last->size, last->device_free, timeline_reserved_at(timeline, moment), device->n_ooms}};
+        .oom = {last->size, last->device_free, timeline_reserved_at(timeline, moment), device->n_ooms}};
     finding.bytes = timeline->live[moment];
     finding.count = timeline_alive_count(timeline, moment);
     if (!trace_has_allocations(timeline->trace))
@@ -73,37 +67,37 @@ void finding_out_of_memory_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
-void finding_out_of_memory_title(struct telling *telling) {
+static void out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == OOM_COUNTED) {
-        TELL(telling, "%n out-of-memory error%s, by a summary in the log", finding->figure[3]);
+        TELL(telling, "%n out-of-memory error%s, by a summary in the log", finding->oom.n_events);
         return;
     }
     if (finding->variant == OOM_POSSIBLE) {
         tell(telling, "possibly out of memory, by the log");
         return;
     }
-    if (finding->figure[0] == OOM_UNKNOWN) {
+    if (finding->oom.requested == OOM_UNKNOWN) {
         tell(telling, "out of memory, by the log");
         return;
     }
     tell(telling,
          finding->variant == OOM_SURVIVED ? "out of memory, and the run went on: " : "out of memory: ");
-    if (finding->figure[1] == OOM_UNKNOWN) {
-        TELL(telling, "%b requested", finding->figure[0]);
+    if (finding->oom.device_free == OOM_UNKNOWN) {
+        TELL(telling, "%b requested", finding->oom.requested);
         return;
     }
-    if (finding->figure[1] == 0)
-        TELL(telling, "%b requested, nothing", finding->figure[0]);
+    if (finding->oom.device_free == 0)
+        TELL(telling, "%b requested, nothing", finding->oom.requested);
     else
-        log_oom_tell_both(telling->words, finding->figure[0], " requested, ", finding->figure[1]);
+        log_oom_tell_both(telling->words, finding->oom.requested, " requested, ", finding->oom.device_free);
     tell(telling, " free on the ");
     tell(telling, device_noun(telling->verdicts->timeline->trace, telling->verdicts->timeline->device));
 }
 
 static void tell_last_of(struct telling *telling) {
-    if (telling->finding->figure[3] > 1)
-        TELL(telling, " It is the last of %n such events.", telling->finding->figure[3]);
+    if (telling->finding->oom.n_events > 1)
+        TELL(telling, " It is the last of %n such events.", telling->finding->oom.n_events);
 }
 
 /* Writes the facts of a log's message. */
@@ -121,7 +115,7 @@ static void tell_logged(struct telling *telling) {
                  log_oom_site_is_own(timeline->trace, telling->finding->site));
 }
 
-void finding_out_of_memory_detail(struct telling *telling) {
+static void out_of_memory_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == OOM_COUNTED) {
         tell(telling, "Counted since the process began; requested and free bytes are not printed.");
@@ -135,13 +129,15 @@ void finding_out_of_memory_detail(struct telling *telling) {
     if (finding->site != 0)
         tell(telling, "Requested by %S. ");
     TELL(telling, finding->bytes == 0 ? "Nothing was in use" : "%b were in use", finding->bytes);
-    if (finding->figure[2] >= finding->bytes && finding->figure[2] != 0)
-        TELL(telling, ", %b reserved", finding->figure[2]);
+    if (finding->oom.reserved >= finding->bytes && finding->oom.reserved != 0)
+        TELL(telling, ", %b reserved", finding->oom.reserved);
     tell(telling, ".");
     tell_last_of(telling);
 }
 
-/* ---- stops_at_peak: figure [0] start, [1] end; variant: what ended the recording ---- */
+const struct kind kind_out_of_memory = {KIND(out_of_memory), "Out of memory", .flags = KIND_OF_LEVELS};
+
+/* ---- stops_at_peak: variant: what ended the recording ---- */
 
 enum { ENDED_SOMEHOW, ENDED_BY_OOM, ENDED_BY_OTHERS_OOM };
 
@@ -158,7 +154,7 @@ static uint8_t ended_by(const struct timeline *timeline) {
 
 enum { EVENTS_LEAST = 50 };
 
-void finding_stops_at_peak_find(struct finder *finder) {
+static void stops_at_peak_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     uint64_t start = timeline->start_bytes, peak = timeline->peak_bytes;
     if (timeline->device->n_events < EVENTS_LEAST || peak - start <= start / 100)
@@ -174,8 +170,7 @@ void finding_stops_at_peak_find(struct finder *finder) {
                               .count = timeline->live_at_peak,
                               .from_moment = timeline->peak_moment,
                               .to_moment = timeline->n_moments - 1,
-                              .at_moment = timeline->peak_moment,
-                              .figure = {start, timeline->end_bytes}};
+                              .at_moment = timeline->peak_moment};
     finder_add(finder, &finding);
 }
 
@@ -185,15 +180,16 @@ static bool peak_is_earlier(const struct telling *telling) {
     return timeline->n_moments - timeline->peak_moment > timeline->n_moments / 50 + 1;
 }
 
-void finding_stops_at_peak_title(struct telling *telling) {
+static void stops_at_peak_title(struct telling *telling) {
     tell(telling, peak_is_earlier(telling) ? "the recording ends within 1 % of its highest moment"
                                            : "the recording ends at its highest moment");
 }
 
-void finding_stops_at_peak_detail(struct telling *telling) {
+static void stops_at_peak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    uint64_t start = telling->verdicts->timeline->start_bytes;
     tell(telling, "Memory rises from ");
-    TELL(telling, finding->figure[0] == 0 ? "nothing" : "%b", finding->figure[0]);
+    TELL(telling, start == 0 ? "nothing" : "%b", start);
     TELL(telling, " to %b and falls by at most 1 % of that until the recording ends", finding->bytes);
     if (finding->variant == ENDED_BY_OOM)
         tell(telling, ", where memory ran out: the request that failed would have come on top.");
@@ -203,15 +199,23 @@ void finding_stops_at_peak_detail(struct telling *telling) {
         tell(telling, ": what came after it may have been higher.");
 }
 
-/* ---- starts_late: figure [0] bytes in the peak from before the recording, [1] those of them without a stack of
- * origin ---- */
+static struct advice stops_at_peak_advise(const struct telling *telling) {
+    bool somehow = telling->finding->variant == ENDED_SOMEHOW;
+    return (struct advice){
+        .action = somehow ? "Dump after a step is complete, or in an out-of-memory observer." : NULL};
+}
+
+const struct kind kind_stops_at_peak = {KIND(stops_at_peak), "Stops at its peak",
+                                        .advise = stops_at_peak_advise};
+
+/* ---- starts_late ---- */
 
 static bool origin_is_known(const struct allocations *allocations, uint32_t allocation) {
     return allocations->stack[allocation] != 0 &&
            (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) == 0;
 }
 
-void finding_starts_late_find(struct finder *finder) {
+static void starts_late_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     struct finding finding = {.kind = FINDING_STARTS_LATE,
                               .severity = SEVERITY_INFO,
@@ -222,15 +226,14 @@ void finding_starts_late_find(struct finder *finder) {
         uint64_t before = finding.bytes;
         finder_count(finder, &finding, i);
         if (!origin_is_known(finder->allocations, i))
-            finding.figure[1] += finding.bytes - before;
+            finding.without_origin += finding.bytes - before;
     }
-    finding.figure[0] = finding.bytes;
     if (timeline->device->n_events > 0 && is_percent(finding.bytes, timeline->peak_bytes, 25))
         finder_add(finder, &finding);
 }
 
-void finding_starts_late_title(struct telling *telling) {
-    uint64_t older = telling->finding->figure[0], peak = telling->verdicts->timeline->peak_bytes;
+static void starts_late_title(struct telling *telling) {
+    uint64_t older = telling->finding->bytes, peak = telling->verdicts->timeline->peak_bytes;
     TELL(telling,
          older == peak ? "the whole peak is older than the recording"
                        : "%p of the peak is older than the recording",
@@ -238,20 +241,33 @@ void finding_starts_late_title(struct telling *telling) {
 }
 
 static void tell_origin(struct telling *telling) {
-    const uint64_t *figure = telling->finding->figure;
+    const struct finding *finding = telling->finding;
     TELL(telling,
-         figure[1] == 0 ? " were there before the first event, and when they were made is not known."
-         : figure[1] == figure[0]
+         finding->without_origin == 0
+             ? " were there before the first event, and when they were made is not known."
+         : finding->without_origin == finding->bytes
              ? " were there before the first event, and where they come from is not known."
              : " were there before the first event, and where %b of them come from is not "
                "known.",
-         figure[1]);
+         finding->without_origin);
 }
 
-void finding_starts_late_detail(struct telling *telling) {
+static void starts_late_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    TELL(telling, "%b", finding->figure[0]);
+    TELL(telling, "%b", finding->bytes);
     if (telling->verdicts->timeline->trace->kind != TRACE_KINETO) /* its running total has no count */
         TELL(telling, " in %n allocation%s", finding->count);
     tell_origin(telling);
 }
+
+static struct advice starts_late_advise(const struct telling *telling) {
+    if (!trace_has_segments(telling->verdicts->timeline->trace))
+        return (struct advice){.action = "Begin the profile before the model is made."};
+    return (struct advice){
+        .action =
+            "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.",
+        "torch.cuda.memory._record_memory_history(max_entries=1000000)"};
+}
+
+const struct kind kind_starts_late = {KIND(starts_late), "Starts late", .flags = KIND_OF_SET,
+                                      .advise = starts_late_advise};

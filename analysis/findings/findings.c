@@ -7,16 +7,15 @@
 #include "base/sort.h"
 #include "layout/site.h"
 
-#define KIND(kind, name) {#name, finding_##name##_find, finding_##name##_title, finding_##name##_detail},
-static const struct kind {
-    const char *name;
-    void (*find)(struct finder *finder);
-    void (*title)(struct telling *telling);
-    void (*detail)(struct telling *telling);
-} kinds[FINDING_KINDS] = {STRATA_FINDINGS(KIND)};
+#define ROW(KIND, name) &kind_##name,
+static const struct kind *const kinds[FINDING_KINDS] = {STRATA_FINDINGS(ROW)};
 
 const char *finding_kind_name(enum finding_kind kind) {
-    return kinds[kind].name;
+    return kinds[kind]->name;
+}
+
+const char *finding_change(enum finding_kind kind) {
+    return kinds[kind]->change;
 }
 
 const char *const finding_severity_name[] = {"info", "low", "medium", "high"};
@@ -53,6 +52,17 @@ uint32_t finder_first_forward(const struct finder *finder) {
     return UINT32_MAX;
 }
 
+uint64_t finder_counted(const struct finder *finder, uint8_t what, struct finding *finding) {
+    const struct device_trace *device = finder->timeline->device;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        if (device->notes[i].what == what && device->notes[i].number > most) {
+            most = device->notes[i].number;
+            finding->from_moment = finding->to_moment = finding->at_moment = device->notes[i].event + 1;
+        }
+    return most;
+}
+
 /* ---- adding ---- */
 
 void finder_count(struct finder *finder, struct finding *finding, uint32_t allocation) {
@@ -85,16 +95,6 @@ static bool sets_sort(struct finder *finder) {
     return true;
 }
 
-/* A sentence about a request, the recording or its levels has no set. */
-static bool finding_has_set(const struct finding *finding) {
-    static const bool has_none[FINDING_KINDS] = {
-        [FINDING_OUT_OF_MEMORY] = true, [FINDING_FRAGMENTATION] = true,     [FINDING_RETRY_FLUSH] = true,
-        [FINDING_CACHE_CHURN] = true,   [FINDING_PRIVATE_POOL_HELD] = true, [FINDING_HISTORY_FULL] = true,
-        [FINDING_NO_HISTORY] = true,    [FINDING_NEXT_STEP_PEAK] = true,    [FINDING_LEVELS_RISE] = true,
-        [FINDING_STOPS_AT_PEAK] = true};
-    return !has_none[finding->kind];
-}
-
 /* Stores every finding's set in one column. An allocation that was counted twice is in it once. */
 static bool sets_hand_out(struct finder *finder, struct findings *findings) {
     const struct sort_row *rows = finder->sets.row;
@@ -110,7 +110,7 @@ static bool sets_hand_out(struct finder *finder, struct findings *findings) {
             if (n == first || ids[n - 1] != rows[low].value)
                 ids[n++] = rows[low].value;
         finding->n_ids = n - first;
-        finding->ids = finding_has_set(finding) ? ids + first : NULL;
+        finding->ids = kinds[finding->kind]->flags & KIND_OF_SET ? ids + first : NULL;
     }
     ARENA_DROP(finder->arena, finder->sets.row);
     return true;
@@ -297,15 +297,10 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     return done;
 }
 
-/* A log's allocations are made up from levels, so only findings about levels fit it. Pinned memory has an allocator
- * of its own, which keeps every block, so findings about the GPUs' caching allocator do not fit it. */
-static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
-    if (verdicts->timeline->device->ordinal == ORDINAL_HOST &&
-        (kind == FINDING_FRAGMENTATION || kind == FINDING_CACHE_CHURN || kind == FINDING_RETRY_FLUSH ||
-         kind == FINDING_PRIVATE_POOL_HELD || kind == FINDING_NEXT_STEP_PEAK))
-        return false;
-    return trace_has_allocations(verdicts->timeline->trace) || kind == FINDING_OUT_OF_MEMORY ||
-           kind == FINDING_RETRY_FLUSH || kind == FINDING_LEVELS_RISE;
+static bool kind_fits(const struct verdicts *verdicts, const struct kind *kind) {
+    return verdicts->timeline->device->ordinal == ORDINAL_HOST
+               ? !(kind->flags & KIND_OF_CACHE)
+               : (kind->flags & KIND_OF_LEVELS) || trace_has_allocations(verdicts->timeline->trace);
 }
 
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
@@ -313,18 +308,13 @@ bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena
         return findings_begin(verdicts, arena);
     if (step == FINDINGS_STEPS - 1)
         return findings_end(verdicts, arena);
-    if (step <= 2) {
-        lives_fill(&verdicts->finder->lives, step == 2);
-        return true;
-    }
-    if (kind_fits(verdicts, (enum finding_kind)(step - 3)))
-        kinds[step - 3].find(verdicts->finder);
+    if (kind_fits(verdicts, kinds[step - 1]))
+        kinds[step - 1]->find(verdicts->finder);
     return !verdicts->finder->failed;
 }
 
 bool finding_has_bytes(const struct finding *finding) {
-    return finding->kind != FINDING_HISTORY_FULL && finding->kind != FINDING_NO_HISTORY &&
-           finding->kind != FINDING_NEXT_STEP_PEAK;
+    return !(kinds[finding->kind]->flags & KIND_NO_BYTES);
 }
 
 bool finding_set(const struct finding *finding, uint64_t *bitmap) {
@@ -382,20 +372,25 @@ uint32_t finding_title(const struct verdicts *verdicts, const struct finding *fi
                        uint32_t capacity) {
     struct words words = {text, capacity, 0};
     struct telling telling = {verdicts, finding, &words};
-    kinds[finding->kind].title(&telling);
+    kinds[finding->kind]->title(&telling);
     return words_end(&words);
+}
+
+static void tell_action(struct telling *telling, const char *before) {
+    const struct kind *kind = kinds[telling->finding->kind];
+    struct advice advice = kind->advise != NULL ? kind->advise(telling) : kind->advice;
+    if (advice.action == NULL)
+        return;
+    words_say(telling->words, before);
+    tell_figures(telling, advice.action, &advice.figure);
 }
 
 uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity) {
     struct words words = {text, capacity, 0};
     struct telling telling = {verdicts, finding, &words};
-    kinds[finding->kind].detail(&telling);
-    uint32_t length = words.nbytes;
-    words_say(&words, " ");
-    tell_action(&telling);
-    if (words.nbytes == length + 1)
-        words.nbytes = length;
+    kinds[finding->kind]->detail(&telling);
+    tell_action(&telling, " ");
     return words_end(&words);
 }
 
@@ -403,7 +398,7 @@ uint32_t finding_facts(const struct verdicts *verdicts, const struct finding *fi
                        uint32_t capacity) {
     struct words words = {text, capacity, 0};
     struct telling telling = {verdicts, finding, &words};
-    kinds[finding->kind].detail(&telling);
+    kinds[finding->kind]->detail(&telling);
     return words_end(&words);
 }
 
@@ -411,7 +406,59 @@ uint32_t finding_action(const struct verdicts *verdicts, const struct finding *f
                         uint32_t capacity) {
     struct words words = {text, capacity, 0};
     struct telling telling = {verdicts, finding, &words};
-    tell_action(&telling);
+    tell_action(&telling, "");
+    return words_end(&words);
+}
+
+uint32_t finding_code(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                      uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    struct telling telling = {verdicts, finding, &words};
+    const struct kind *kind = kinds[finding->kind];
+    struct advice advice = kind->advise != NULL ? kind->advise(&telling) : kind->advice;
+    tell_figures(&telling, advice.code != NULL ? advice.code : "", &advice.figure);
+    return words_end(&words);
+}
+
+const char *kind_title(const char *kind) {
+    struct text name = {(const uint8_t *)kind, word_length(kind)};
+    for (uint32_t i = 0; i < FINDING_KINDS; i++)
+        if (text_is(name, kinds[i]->name))
+            return kinds[i]->heading;
+    return text_is(name, "rank_odd") ? "Differs" : kind;
+}
+
+void finding_capitalize(char *title) {
+    const char *end = title;
+    while (*end >= 'a' && *end <= 'z')
+        end++;
+    if (end != title && *end == ' ')
+        *title = (char)(*title - 'a' + 'A');
+}
+
+uint32_t finding_headline(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                          uint32_t capacity) {
+    static const char kind[] = "out of memory: ";
+    uint32_t length = finding_title(verdicts, finding, text, capacity), skipped = 0;
+    struct text title = {(const uint8_t *)text, length < capacity ? length : capacity - 1};
+    if (finding->kind == FINDING_OUT_OF_MEMORY && text_has_at(title, 0, kind))
+        skipped = sizeof kind - 1;
+    for (uint32_t i = 0; skipped != 0 && i + skipped <= title.nbytes; i++)
+        text[i] = text[i + skipped];
+    finding_capitalize(text);
+    return length - skipped;
+}
+
+uint32_t finding_amount(const struct finding *finding, char *text, uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    bool each = (kinds[finding->kind]->flags & KIND_EACH) && finding->unit != UNIT_NONE;
+    if (each && finding->kind == FINDING_LEAK && finding->per_n != finding->leak.n_turns)
+        WORDS_TELL(&words, "%n \xc3\x97 %b", finding->per_n, finding->per_bytes);
+    else if (each) {
+        WORDS_TELL(&words, "+%b a ", finding->per_bytes);
+        words_say(&words, finding_unit_name[finding->unit]);
+    } else if (finding_has_bytes(finding) && finding->bytes != 0)
+        words_add_bytes(&words, finding->bytes);
     return words_end(&words);
 }
 

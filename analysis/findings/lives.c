@@ -38,6 +38,9 @@ bool lives_begin(struct lives *lives, const struct allocations *allocations, con
         lives->start[site_of(lives, i) + 2]++;
     for (uint32_t site = 0; site < lives->n_sites; site++)
         lives->start[site + 2] += lives->start[site + 1];
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        lives->order[lives->start[site_of(lives, i) + 1]++] = i;
+    lives->end = end_of_loop(lives);
     return true;
 }
 
@@ -47,16 +50,6 @@ void lives_again(struct lives *lives, const struct lives *other, const struct tu
     lives->n_turns = turns->count;
     *lives->near = 0;
     lives->end = end_of_loop(lives);
-}
-
-void lives_fill(struct lives *lives, bool second) {
-    const struct allocations *allocations = lives->allocations;
-    uint32_t half = allocations->preexisting + (allocations->count - allocations->preexisting) / 2;
-    uint32_t end = second ? allocations->count : half;
-    for (uint32_t i = second ? half : allocations->preexisting; i < end; i++)
-        lives->order[lives->start[site_of(lives, i) + 1]++] = i;
-    if (second)
-        lives->end = end_of_loop(lives);
 }
 
 void lives_drop(struct lives *lives, struct arena *arena) {

@@ -42,10 +42,9 @@ struct life {
     uint64_t kept_bytes;
 };
 
-/* Memory from `arena`; lives_fill orders the first half of the allocations, or the second. False: no memory. */
+/* Memory from `arena`. False: no memory. */
 bool lives_begin(struct lives *lives, const struct allocations *allocations, const struct phase_runs *runs,
                  const struct turns *turns, struct arena *arena);
-void lives_fill(struct lives *lives, bool second);
 
 /* The same table with other turns, which end with the last; both share their memory, and one is asked at a time. */
 void lives_again(struct lives *lives, const struct lives *other, const struct turns *turns);

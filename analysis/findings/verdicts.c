@@ -56,11 +56,11 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
                                   .category = arena_column(arena, n, 1),
                                   .reason = with_reasons ? arena_column(arena, n, 1) : NULL};
     return verdicts->category != NULL && (verdicts->reason != NULL || !with_reasons) &&
-           phase_runs_read(&verdicts->runs, timeline, arena);
+           phase_runs_find(&verdicts->runs, timeline, arena);
 }
 
 /* A log has levels: no categories, and turns named by its lines. These steps replace those of other recordings. */
-enum { LEVELS_FIRST = 3, LEVELS_SPANS = LEVELS_FIRST + 1, LEVELS_LAST = 9 };
+enum { LEVELS_FIRST = 1, LEVELS_SPANS = SPANS_STEPS - 1, LEVELS_LAST = CATEGORIES_STEPS - 1 };
 static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     const struct device_trace *device = verdicts->timeline->device;
     if (step == LEVELS_FIRST) {
@@ -90,25 +90,18 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
         return levels_step(verdicts, step, arena);
     switch (step) {
     case 0: return verdicts_begin(verdicts, timeline, arena);
-    case 1: phase_runs_letters(&verdicts->runs, timeline); return true;
-    case 2: return phase_runs_join(&verdicts->runs, timeline, arena);
-    case 3: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
-    case 4:
+    case 1: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
+    case 2:
         verdicts->judged = judged_of(verdicts);
         return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
                spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);
-    case 5:
-        verdicts->judge = categories_begin(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
-                                           verdicts->reason, arena);
-        return verdicts->judge != NULL;
-    case 6: categories_go_on(verdicts->judge); return true;
-    case 7: return categories_settle(verdicts->judge, arena);
-    case 8: return categories_end(verdicts->judge, arena);
-    case 9:
+    case 3:
+        return categories_find(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
+                               verdicts->reason, arena);
+    case 4:
         return older_name(&verdicts->older, timeline, &verdicts->runs, verdicts->category, verdicts->reason,
                           arena);
-    case 10:
-        return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
+    case 5: return weight_copies_name(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, arena);
     default: return findings_step(verdicts, step - CATEGORIES_STEPS, arena);
     }
 }

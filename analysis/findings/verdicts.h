@@ -37,7 +37,6 @@ struct verdicts {
     struct judged judged;
     struct findings findings;
     struct older older;    /* memory from before the recording, and how much of it has a category */
-    struct judge *judge;   /* between the two steps for categories */
     struct finder *finder; /* during the search for findings */
 };
 
@@ -57,9 +56,9 @@ bool verdicts_init_with_cuts(struct verdicts *verdicts, const struct timeline *t
 
 /* The same in steps, from 0 on, for a host that has other things to do in between. After a failure start with step
  * 0 again. After SPANS_STEPS `judged`, `steps` and `phases` are known, after CATEGORIES_STEPS categories too. The last
- * steps find the findings: one step per kind, three before and one after them. */
-enum { SPANS_STEPS = 5, CATEGORIES_STEPS = SPANS_STEPS + 6 };
-enum { FINDINGS_STEPS = FINDING_KINDS + 4, VERDICTS_STEPS = CATEGORIES_STEPS + FINDINGS_STEPS };
+ * steps find the findings: one step per kind, one before and one after them. */
+enum { SPANS_STEPS = 3, CATEGORIES_STEPS = SPANS_STEPS + 3 };
+enum { FINDINGS_STEPS = FINDING_KINDS + 2, VERDICTS_STEPS = CATEGORIES_STEPS + FINDINGS_STEPS };
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena);
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena);

@@ -1,8 +1,6 @@
 #include "analysis/loop/category.h"
 
-#include "analysis/loop/copies.h"
 #include "analysis/loop/frame_bits.h"
-#include "analysis/loop/older.h"
 #include "base/bits.h"
 #include "base/bytes.h"
 #include "base/search.h"
@@ -74,12 +72,11 @@ struct judge {
     struct held *held;          /* [turns.count + 1]; the last is for the whole recording */
     struct sort_row *weight;    /* sizes of possible parameters, rising */
     uint32_t n_weights;
-    struct majority *majority; /* [runs.slots.count], from categories_settle to the end */
+    struct majority *majority; /* [runs.slots.count] */
     uint32_t kept
         /* the newest gradients from the ends of earlier backwards, one for each stack and size */
         [KEPT_LAST];
     uint32_t n_kept;
-    uint32_t half;              /* run that the second half begins with */
     bool has_backward, reduces; /* reduces: only this rank's share of the summed gradient is kept */
     bool ends_with_state; /* the optimizer's step that the recording ends in makes state where it inits it */
     bool has_modules;     /* parameters are known by the code that makes modules */
@@ -537,19 +534,6 @@ static void held_measure(struct judge *judge) {
         }
 }
 
-/* Judges the allocations [from, to) of a run, or those older than all. */
-static __attribute__((noinline)) void run_judge(struct judge *judge, uint32_t from, uint32_t to,
-                                                uint32_t run) {
-    for (uint32_t i = from; i < to; i++)
-        judge->category[i] = (uint8_t)category_of(judge, i, run);
-}
-
-static void runs_judge(struct judge *judge, uint32_t from, uint32_t to) {
-    uint32_t first = judge->runs->first_allocation;
-    for (uint32_t r = from; r < to; r++)
-        run_judge(judge, first + judge->runs->run[r].first, first + judge->runs->run[r].last + 1, r);
-}
-
 /* Is most of what is made before the loop, and stays, made where modules are? Then what is not is no parameter. */
 static bool modules_are_made(const struct judge *judge) {
     uint32_t n_modules = 0, n = 0, first = judge->runs->first_allocation;
@@ -560,47 +544,6 @@ static bool modules_are_made(const struct judge *judge) {
         n_modules += stays && (bits & BIT_PARAMETER);
     }
     return n_modules > n / 2;
-}
-
-struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
-                               const struct turns *turns, uint8_t *category, uint8_t *reason,
-                               struct arena *arena) {
-    struct judge *judge = arena_alloc(arena, sizeof *judge);
-    if (judge == NULL)
-        return NULL;
-    *judge = (struct judge){.timeline = timeline,
-                            .allocations = &timeline->device->allocations,
-                            .runs = runs,
-                            .turns = turns,
-                            .category = category,
-                            .reason = reason,
-                            .held = arena_zeros(arena, (uint64_t)turns->count + 1, sizeof *judge->held),
-                            .makers = arena_bits(arena, timeline->trace->stacks.count),
-                            .first_forward = UINT32_MAX,
-                            .never = timeline->n_moments};
-    if (judge->held == NULL || judge->makers == NULL)
-        return NULL;
-    if (reason != NULL)
-        bytes_zero(reason, judge->allocations->count);
-    judge->has_backward = phase_runs_has(runs, SIDE_BACKWARD);
-    for (uint32_t i = 0; judge->has_backward && i < timeline->trace->stacks.count; i++)
-        judge->reduces |= (runs->stack_bits[i] & BIT_REDUCE) != 0;
-    if ((runs->stacks == STACKS_PYTHON || runs->stacks == STACKS_MIXED) && !makers_find(judge, arena))
-        return NULL;
-    for (uint32_t k = runs->n_allocations; k-- > 0;)
-        if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
-            judge->first_forward = k;
-    judge->has_modules = modules_are_made(judge);
-    if (!judge->has_backward)
-        held_measure(judge);
-    run_judge(judge, 0, runs->first_allocation, 0);
-    judge->half = runs->count == 0 ? 0 : phase_runs_at(runs, runs->n_allocations / 2);
-    runs_judge(judge, 0, judge->half);
-    return judge;
-}
-
-void categories_go_on(struct judge *judge) {
-    runs_judge(judge, judge->half, judge->runs->count);
 }
 
 /* If all parameters were recorded, what a backward makes in another size than theirs is no gradient of a parameter: it is
@@ -659,38 +602,56 @@ static bool makers_rename(struct judge *judge, struct arena *arena) {
     return true;
 }
 
-bool categories_settle(struct judge *judge, struct arena *arena) {
+static bool judge_init(struct judge *judge, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
-    judge->majority = arena_zeros(arena, runs->slots.count, sizeof *judge->majority);
-    if (judge->majority == NULL || !weights_find(judge, arena))
+    uint32_t n_stacks = judge->timeline->trace->stacks.count;
+    judge->makers = arena_bits(arena, n_stacks);
+    if (judge->makers == NULL || !ARENA_ZEROS(arena, (uint64_t)judge->turns->count + 1, judge->held) ||
+        !ARENA_ZEROS(arena, runs->slots.count, judge->majority))
         return false;
+    if (judge->reason != NULL)
+        bytes_zero(judge->reason, judge->allocations->count);
+    judge->has_backward = phase_runs_has(runs, SIDE_BACKWARD);
+    for (uint32_t i = 0; judge->has_backward && i < n_stacks; i++)
+        judge->reduces |= (runs->stack_bits[i] & BIT_REDUCE) != 0;
+    if ((runs->stacks == STACKS_PYTHON || runs->stacks == STACKS_MIXED) && !makers_find(judge, arena))
+        return false;
+    for (uint32_t k = runs->n_allocations; k-- > 0;)
+        if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
+            judge->first_forward = k;
+    judge->has_modules = modules_are_made(judge);
+    if (!judge->has_backward)
+        held_measure(judge);
+    return true;
+}
+
+bool categories_find(const struct timeline *timeline, const struct phase_runs *runs,
+                     const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena) {
+    uint32_t first = runs->first_allocation;
+    struct judge judge = {.timeline = timeline,
+                          .allocations = &timeline->device->allocations,
+                          .runs = runs,
+                          .turns = turns,
+                          .category = category,
+                          .reason = reason,
+                          .first_forward = UINT32_MAX,
+                          .never = timeline->n_moments};
+    if (!judge_init(&judge, arena))
+        return false;
+    for (uint32_t i = 0; i < first; i++)
+        category[i] = (uint8_t)category_of(&judge, i, 0);
     for (uint32_t r = 0; r < runs->count; r++)
+        for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
+            category[first + k] = (uint8_t)category_of(&judge, first + k, r);
+    bool done = weights_find(&judge, arena);
+    for (uint32_t r = 0; done && r < runs->count; r++)
         if (runs->run[r].side == SIDE_BACKWARD)
-            backward_settle(judge, &runs->run[r], r, judge->majority);
-    strangers_rename(judge);
-    return makers_rename(judge, arena);
-}
-
-bool categories_end(struct judge *judge, struct arena *arena) {
-    bytes_zero(judge->majority, (size_t)judge->runs->slots.count * sizeof *judge->majority);
-    bool done = open_settle(judge, judge->majority, arena);
-    ARENA_DROP(arena, judge->weight, judge->majority, judge->makers, judge->held);
-    return done;
-}
-
-bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
-    struct phase_runs runs;
-    struct turns turns = {0};
-    struct judge *judge = NULL;
-    struct older older;
-    bool done = phase_runs_find(&runs, timeline, arena) && turns_find(&turns, &runs, timeline, arena) &&
-                (judge = categories_begin(timeline, &runs, &turns, category, NULL, arena)) != NULL;
+            backward_settle(&judge, &runs->run[r], r, judge.majority);
     if (done)
-        categories_go_on(judge);
-    done = done && categories_settle(judge, arena) && categories_end(judge, arena) &&
-           older_name(&older, timeline, &runs, category, NULL, arena) &&
-           weight_copies_name(timeline, &runs, &turns, category, arena);
-    phase_runs_drop(&runs, arena);
-    ARENA_DROP(arena, turns.turn);
+        strangers_rename(&judge);
+    done = done && makers_rename(&judge, arena);
+    bytes_zero(judge.majority, (size_t)runs->slots.count * sizeof *judge.majority);
+    done = done && open_settle(&judge, judge.majority, arena);
+    ARENA_DROP(arena, judge.weight, judge.majority, judge.held, judge.makers);
     return done;
 }

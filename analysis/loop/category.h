@@ -53,16 +53,7 @@ static inline bool category_is_known(struct text name) {
 }
 
 /* Fills category and reason of every allocation of the timeline's device, `category[allocations.count]` and
- * `reason[allocations.count]` (NULL: not wanted), in four steps: first each allocation by itself, half of them at a
- * time, then by others like it, those of backward passes first. The first step returns what the others need; everything given must live until then.
- * O(allocations log runs). NULL, false: no memory. */
-struct judge;
-struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
-                               const struct turns *turns, uint8_t *category, uint8_t *reason,
-                               struct arena *arena);
-void categories_go_on(struct judge *judge);
-bool categories_settle(struct judge *judge, struct arena *arena);
-bool categories_end(struct judge *judge, struct arena *arena);
-
-/* The same with phases and turns of its own. False: no memory. */
-bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena);
+ * `reason[allocations.count]` (NULL: not wanted): first each allocation by itself, then by others like it, those of
+ * backward passes first. O(allocations log runs). False: no memory. */
+bool categories_find(const struct timeline *timeline, const struct phase_runs *runs,
+                     const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena);

@@ -3,7 +3,6 @@
 #include "analysis/loop/category.h"
 #include "analysis/loop/frame_bits.h"
 #include "analysis/loop/size_set.h"
-#include "base/bits.h"
 
 enum { COPY_NBYTES = 1024, BORN_BEHIND = 4 };
 
@@ -12,7 +11,7 @@ struct copying {
     const struct allocations *allocations;
     const struct phase_runs *runs;
     const struct turns *turns;
-    const uint8_t *category;
+    uint8_t *category;
     struct size_set sizes; /* of weights */
     uint32_t *n_weights;   /* [sizes.count] */
     bool native;           /* a C++ frame names each copy; otherwise their number must tell too */
@@ -142,7 +141,8 @@ static bool turn_casts(struct copying *copying, const struct stretch *turn) {
     return copying->native || (n_sizes >= 2 && bytes >= weights / 4);
 }
 
-static bool copies_mark(struct copying *copying, uint64_t *bitmap, struct arena *arena) {
+static bool copies_name(struct copying *copying, struct arena *arena) {
+    const struct allocations *allocations = copying->allocations;
     uint32_t count;
     struct sort_row *rows = candidates_sorted(copying, &count, arena);
     if (rows == NULL)
@@ -154,15 +154,16 @@ static bool copies_mark(struct copying *copying, uint64_t *bitmap, struct arena 
             continue;
         while (stretch_next(copying, &part, true))
             for (uint32_t n = copies_of_size(copying, &part), i = part.from; i < part.from + n; i++)
-                bits_add(bitmap, rows[i].value);
+                if (copying->timeline->trace->contexts.context[allocations->context[rows[i].value]]
+                        .category == 0)
+                    copying->category[rows[i].value] = CATEGORY_WEIGHT_COPY;
     }
     ARENA_DROP(arena, rows);
     return true;
 }
 
-bool weight_copies_find(const struct timeline *timeline, const struct phase_runs *runs,
-                        const struct turns *turns, const uint8_t *category, uint64_t *bitmap,
-                        struct arena *arena) {
+bool weight_copies_name(const struct timeline *timeline, const struct phase_runs *runs,
+                        const struct turns *turns, uint8_t *category, struct arena *arena) {
     struct copying copying = {.timeline = timeline,
                               .allocations = &timeline->device->allocations,
                               .runs = runs,
@@ -174,24 +175,7 @@ bool weight_copies_find(const struct timeline *timeline, const struct phase_runs
         any = (runs->stack_bits[i] & (copying.native ? BIT_CAST : BIT_FORWARD)) != 0;
     if (!any)
         return true;
-    bool done =
-        weights_count(&copying, arena) && (copying.sizes.count == 0 || copies_mark(&copying, bitmap, arena));
+    bool done = weights_count(&copying, arena) && (copying.sizes.count == 0 || copies_name(&copying, arena));
     ARENA_DROP(arena, copying.n_weights, copying.sizes.nbytes);
     return done;
-}
-
-bool weight_copies_name(const struct timeline *timeline, const struct phase_runs *runs,
-                        const struct turns *turns, uint8_t *category, struct arena *arena) {
-    const struct allocations *allocations = &timeline->device->allocations;
-    uint64_t *bitmap = arena_bits(arena, allocations->count);
-    if (bitmap == NULL || !weight_copies_find(timeline, runs, turns, category, bitmap, arena))
-        return false;
-    for (uint32_t word = 0; word <= allocations->count / 64; word++)
-        for (uint64_t left = bitmap[word]; left != 0; left &= left - 1) {
-            uint32_t i = word * 64 + (uint32_t)__builtin_ctzll(left);
-            if (timeline->trace->contexts.context[allocations->context[i]].category == 0)
-                category[i] = CATEGORY_WEIGHT_COPY;
-        }
-    ARENA_DROP(arena, bitmap);
-    return true;
 }

@@ -4,11 +4,6 @@
 
 #include "analysis/loop/turns.h"
 
-/* Sets the bits of the copies in `bitmap[allocations.count / 64 + 1]`. O(n log n). False: no memory. */
-bool weight_copies_find(const struct timeline *timeline, const struct phase_runs *runs,
-                        const struct turns *turns, const uint8_t *category, uint64_t *bitmap,
-                        struct arena *arena);
-
-/* The same, giving them their category. */
+/* Gives them their category. O(n log n). False: no memory. */
 bool weight_copies_name(const struct timeline *timeline, const struct phase_runs *runs,
                         const struct turns *turns, uint8_t *category, struct arena *arena);

@@ -208,48 +208,25 @@ uint32_t recorded_from(const struct phase_runs *runs, uint32_t moment) {
     return k;
 }
 
-bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
+bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
     const struct allocations *allocations = &timeline->device->allocations;
+    const struct trace *trace = timeline->trace;
     *runs = (struct phase_runs){.first_allocation = allocations->preexisting,
                                 .n_allocations = allocations->count - allocations->preexisting,
                                 .n_moments = timeline->n_moments};
     if (runs->n_allocations != 0)
         runs->birth = allocations->birth + allocations->preexisting;
-    runs->frame_bits = arena_column(arena, timeline->trace->frames.count, sizeof *runs->frame_bits);
-    runs->stack_bits = arena_column(arena, timeline->trace->stacks.count, sizeof *runs->stack_bits);
-    runs->letter = arena_column(arena, allocations->count, sizeof *runs->letter);
-    if (runs->frame_bits == NULL || runs->stack_bits == NULL || runs->letter == NULL ||
-        !births_count(runs, arena) || !frames_bits(timeline->trace, runs->frame_bits, arena))
+    if (!ARENA_COLUMNS(arena, trace->frames.count, runs->frame_bits) ||
+        !ARENA_COLUMNS(arena, trace->stacks.count, runs->stack_bits) ||
+        !ARENA_COLUMNS(arena, allocations->count, runs->letter) || !births_count(runs, arena) ||
+        !frames_bits(trace, runs->frame_bits, arena))
         return false;
-    stacks_bits(timeline->trace, runs->frame_bits, runs->stack_bits);
-    return true;
-}
-
-void phase_runs_letters(struct phase_runs *runs, const struct timeline *timeline) {
-    const struct allocations *allocations = &timeline->device->allocations;
+    stacks_bits(trace, runs->frame_bits, runs->stack_bits);
     runs->stacks = kind_of_stacks(runs, allocations);
     letters_by_stack(runs, allocations);
     letters_by_annotations(runs, timeline);
-}
-
-bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
-    const struct allocations *allocations = &timeline->device->allocations;
-    return id_slots_init(&runs->slots, timeline->trace->stacks.count, allocations->stack, allocations->count,
-                         arena) &&
+    return id_slots_init(&runs->slots, trace->stacks.count, allocations->stack, allocations->count, arena) &&
            letters_smooth(runs, allocations, arena) && sides_build(runs, arena);
-}
-
-bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
-    if (!phase_runs_read(runs, timeline, arena))
-        return false;
-    phase_runs_letters(runs, timeline);
-    return phase_runs_join(runs, timeline, arena);
-}
-
-void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
-    ARENA_DROP(arena, runs->run, runs->born, runs->letter);
-    id_slots_drop(&runs->slots, arena);
-    ARENA_DROP(arena, runs->stack_bits, runs->frame_bits);
 }
 
 bool phase_runs_has(const struct phase_runs *runs, enum run_side side) {

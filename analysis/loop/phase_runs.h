@@ -58,15 +58,6 @@ struct phase_runs {
 /* Memory from `arena`. O(allocations + stacks + annotations + length of all names). False: no memory. */
 bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 
-/* The same in three steps: first what each stack tells, then each allocation by its own, then what its neighbours
- * tell. */
-bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
-void phase_runs_letters(struct phase_runs *runs, const struct timeline *timeline);
-bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
-
-/* Frees what phase_runs_find took, before its arena. */
-void phase_runs_drop(struct phase_runs *runs, struct arena *arena);
-
 static inline enum run_side side_of_letter(uint8_t letter) {
     return letter == PHASE_BACKWARD    ? SIDE_BACKWARD
            : letter == PHASE_OPTIMIZER ? SIDE_OPTIMIZER

@@ -33,14 +33,10 @@ static bool backward_may_follow(const struct plan *plan) {
 }
 
 static bool finding_counts(const struct plan *plan, const struct finding *finding) {
-    static const uint8_t kinds[] = {FINDING_LEAK, FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER,
-                                    FINDING_UNUSED_GRAPH, FINDING_AUTOCAST_COPIES};
-    if (finding->kind == FINDING_UNUSED_GRAPH && backward_may_follow(plan))
+    if (finding_change((enum finding_kind)finding->kind) == NULL ||
+        (finding->kind == FINDING_UNUSED_GRAPH && backward_may_follow(plan)))
         return false;
-    for (uint32_t i = 0; i < sizeof kinds; i++)
-        if (finding->kind == kinds[i])
-            return finding->saves_known && finding->saves > 0 && finding->n_cuts != 0;
-    return false;
+    return finding->saves_known && finding->saves > 0 && finding->n_cuts != 0;
 }
 
 static bool finding_edit(struct planner *planner, const struct finding *finding, struct edit *edit) {

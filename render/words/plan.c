@@ -44,18 +44,6 @@ static void site_say(struct words *words, const struct plan *plan, const char *b
     words_say(words, after);
 }
 
-/* The instruction for a finding that a plan can change. */
-static const char *finding_words(uint8_t kind) {
-    switch ((enum finding_kind)kind) {
-    case FINDING_LEAK: return "let go of what each turn keeps";
-    case FINDING_GRADIENTS_KEPT: return "set gradients to None before the next forward";
-    case FINDING_HELD_OVER: return "drop the last turn's result before the next is made";
-    case FINDING_UNUSED_GRAPH: return "run what is not trained under torch.no_grad()";
-    case FINDING_AUTOCAST_COPIES: return "keep no 16-bit copies of weights";
-    default: return "let go of it earlier";
-    }
-}
-
 /* Writes "all 4 blocks" or "2 of 4 blocks". */
 static void blocks_say(struct words *words, const char *before, uint32_t n, uint32_t of) {
     words_say(words, n < of ? before : "");
@@ -73,7 +61,7 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
     case PLAN_SETTINGS: words_say(words, change->id + word_length("settings:")); break;
     case PLAN_FINDING:
         site_say(words, plan, "", change->frame, ": ");
-        words_say(words, finding_words(change->finding->kind));
+        words_say(words, finding_change((enum finding_kind)change->finding->kind));
         words_say(words, change->finding->confidence == CONFIDENCE_POSSIBLE ? " (possible)" : "");
         break;
     case PLAN_CHECKPOINT:
@@ -121,7 +109,7 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
             "torchao.optim.CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, fused=True)",
         [PLAN_MICRO_BATCH] = "(loss / 2).backward()  # for each half of the batch, then one optimizer.step()",
         [PLAN_NO_GRAD] = "with torch.no_grad():"};
-    char settings[ALLOCATOR_SETTINGS_TEXT];
+    char settings[ALLOCATOR_SETTINGS_TEXT], code[FINDING_TEXT_NBYTES];
     switch ((enum plan_kind)change->kind) {
     case PLAN_SETTINGS:
         allocator_settings_print(&change->settings, settings);
@@ -131,15 +119,8 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
         words_say(words, settings[0] != '\0' ? settings : "expandable_segments:False");
         break;
     case PLAN_FINDING:
-        switch ((enum finding_kind)change->finding->kind) {
-        case FINDING_GRADIENTS_KEPT: words_say(words, "optimizer.zero_grad(set_to_none=True)"); break;
-        case FINDING_HELD_OVER:
-            words_say(words, "del outputs  # or what holds it, at the end of the turn");
-            break;
-        case FINDING_UNUSED_GRAPH: words_say(words, codes[PLAN_NO_GRAD]); break;
-        case FINDING_AUTOCAST_COPIES: words_say(words, "torch.autocast(..., cache_enabled=False)"); break;
-        default: words_say(words, "kept = value.detach().cpu()  # or value.item()"); break;
-        }
+        (void)finding_code(plan->verdicts, change->finding, code, sizeof code);
+        words_say(words, code);
         break;
     case PLAN_CHECKPOINT:
         words_say(words, "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # ");

@@ -268,24 +268,6 @@ static void test_fragmentation(void **state) {
     }
 }
 
-static void test_private_pools(void **state) {
-    (void)state;
-    static const int64_t much[] = {(int64_t)MIB, -32 * (int64_t)MIB, 0},
-                         little[] = {(int64_t)MIB, -31 * (int64_t)MIB, 0};
-    enum { ONE, LITTLE, MUCH }; /* a single pool has none to share with */
-    for (uint32_t of = ONE; of <= MUCH; of++) {
-        struct recording *recording = recording_open();
-        uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
-        recording->pools[2] = (struct pool_id){1, 0};
-        recording->pools[3] = (struct pool_id){2, 0};
-        recording->device.n_pools = 4;
-        recording_allocation(recording, 1, STAYS, MIB, step);
-        recording_segment(recording, 1 << 30, 0, 2, much);
-        recording_segment(recording, 2 << 20, 0, of == ONE ? 2 : 3, of == LITTLE ? little : much);
-        allocator_check(recording, FINDING_PRIVATE_POOL_HELD, of == MUCH, SEVERITY_LOW);
-    }
-}
-
 /* ---- the recording itself ---- */
 
 static void test_where_the_recording_stops(void **state) {
@@ -416,7 +398,6 @@ int main(void) {
         cmocka_unit_test(test_flushes),
         cmocka_unit_test(test_churn),
         cmocka_unit_test(test_fragmentation),
-        cmocka_unit_test(test_private_pools),
         cmocka_unit_test(test_where_the_recording_stops),
         cmocka_unit_test(test_where_the_recording_starts),
         cmocka_unit_test(test_where_steps_come_from),

@@ -1,7 +1,7 @@
 /* The category of an allocation, from its stack and the phases that it outlives. */
 #include "recording.h"
 
-#include "analysis/loop/category.h"
+#include "analysis/findings/verdicts.h"
 
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 
@@ -23,10 +23,9 @@ static struct places places_make(struct recording *recording) {
 }
 
 static const uint8_t *categories_of(struct recording *recording, uint32_t n_events) {
-    static uint8_t category[RECORDING_ALLOCATIONS];
-    struct timeline *timeline = recording_settle(recording, n_events);
-    assert_true(categories_find(timeline, category, &recording->arena));
-    return category;
+    struct verdicts verdicts;
+    assert_true(verdicts_judge(&verdicts, recording_settle(recording, n_events), &recording->arena));
+    return verdicts.category;
 }
 
 /* load, forward, backward, optimizer; then the next forward. */

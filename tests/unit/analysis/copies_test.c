@@ -21,7 +21,6 @@ static void copies_find(const uint64_t *size, const uint32_t *death, bool native
                               .letter = letter,
                               .first_allocation = WEIGHTS};
     struct turns turns = {0};
-    uint64_t bitmap[N / 64 + 1] = {0};
     for (uint32_t i = 0; i < N; i++) {
         bool is_cast = i >= WEIGHTS && i < WEIGHTS + CASTS;
         recording_allocation(recording, i < WEIGHTS ? 0 : i, is_cast ? death[i - WEIGHTS] : STAYS,
@@ -31,10 +30,10 @@ static void copies_find(const uint64_t *size, const uint32_t *death, bool native
                              is_cast ? cast : 0);
         letter[i] = PHASE_FORWARD;
     }
-    assert_true(weight_copies_find(recording_settle(recording, 60), &runs, &turns, category, bitmap,
-                                   &recording->arena));
+    assert_true(
+        weight_copies_name(recording_settle(recording, 60), &runs, &turns, category, &recording->arena));
     for (uint32_t i = 0; i < CASTS; i++)
-        copied[i] = bitmap[0] >> (WEIGHTS + i) & 1;
+        copied[i] = category[WEIGHTS + i] == CATEGORY_WEIGHT_COPY;
     recording_close(recording);
 }
 

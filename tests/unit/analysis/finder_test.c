@@ -17,7 +17,6 @@ static struct finder *finder_made(struct recording *recording, struct verdicts *
     recording_allocation(recording, 3, 4, 30, stack);
     assert_true(verdicts_judge(verdicts, recording_settle(recording, 5), &recording->arena));
     assert_true(findings_step(verdicts, 0, &recording->arena));
-    assert_true(findings_step(verdicts, 1, &recording->arena));
     assert_non_null(verdicts->finder);
     return verdicts->finder;
 }

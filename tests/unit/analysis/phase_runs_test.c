@@ -38,7 +38,6 @@ static void test_sides_of_a_step(void **state) {
     assert_int_equal(runs.run[0].next_backward, 1);
     assert_int_equal(runs.run[3].next_backward, UINT32_MAX);
     assert_true(phase_runs_has(&runs, SIDE_OPTIMIZER) && phase_runs_has_forward(&runs));
-    phase_runs_drop(&runs, &recording->arena);
     recording_close(recording);
 }
 
@@ -54,7 +53,6 @@ static void test_without_stacks_there_is_one_side(void **state) {
     assert_int_equal(runs.count, 1);
     assert_false(phase_runs_has(&runs, SIDE_BACKWARD) || phase_runs_has(&runs, SIDE_OPTIMIZER));
     assert_false(phase_runs_has_forward(&runs));
-    phase_runs_drop(&runs, &recording->arena);
     recording_close(recording);
 }
 
