@@ -21,8 +21,6 @@ struct finder {
     const struct allocations *allocations;
     struct arena *arena;
     struct lives lives;
-    const struct lives *table;           /* that leaks are searched in */
-    uint64_t *floor;                     /* [table->n_turns] the least that is alive in each turn */
     struct removed {                     /* taken out of the curve, until the saving is computed */
         struct sort_row *change, *spare; /* [most] moments, and which of `bytes` changes at each */
         uint64_t *bytes;                 /* [most] differences, positive or negative */
@@ -32,12 +30,7 @@ struct finder {
     /* what findings take out, if the verdicts want it; the last ones since finder_saves */
     struct finding_cut *cut;
     uint32_t n_cuts, cut_capacity, first_cut;
-    struct {
-        struct sort_row *row; /* by size */
-        uint32_t count;
-    } olds;        /* for leaks: allocations from before the recording that are freed in it */
     uint32_t made; /* moment of the last recorded birth: what is alive after it counts as alive at the end */
-    bool has_optimizer; /* stacks or annotations show one */
     struct finding *finding;
     uint32_t count, capacity;
     struct {

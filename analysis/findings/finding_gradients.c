@@ -11,6 +11,7 @@
  */
 #include "analysis/findings/finder.h"
 
+#include "analysis/loop/marks.h"
 #include "base/bits.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -280,6 +281,12 @@ static void gradients_drop(struct gradients *own, struct finder *finder) {
     ARENA_DROP(finder->arena, own->new, own->old, own->nth, own->alive);
 }
 
+/* Do stacks or annotations show an optimizer? */
+static bool optimizer_is_seen(const struct verdicts *verdicts) {
+    struct mark_walk walk = {.word = "Optimizer.step#"};
+    return phase_runs_has(&verdicts->runs, SIDE_OPTIMIZER) || marks_next(&walk, verdicts->timeline);
+}
+
 /* Without a known optimizer, gradients may be accumulated on purpose: freed gradients, or few forwards, lower the
  * confidence. */
 static void gradients_weigh(struct finder *finder, const struct gradients *own, struct finding *finding) {
@@ -287,7 +294,7 @@ static void gradients_weigh(struct finder *finder, const struct gradients *own, 
     uint32_t freed = 0, n = finder->allocations->count;
     finding->severity = (uint8_t)severity_of_saving(finding->saves, finder->timeline->peak_bytes);
     finding->confidence = CONFIDENCE_CERTAIN;
-    if (finder->has_optimizer && turns->source != TURNS_BACKWARD)
+    if (optimizer_is_seen(finder->verdicts) && turns->source != TURNS_BACKWARD)
         return;
     for (uint32_t i = 0; i < n; i++)
         freed += filter_keeps(own->counted, i) && finder->allocations->request[i] <= finder->made;

@@ -32,31 +32,14 @@ struct kept {
 /* ---- which sites leak ---- */
 
 /* The number of older allocations of this size that a turn frees: a full queue begins with such. */
-static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
-    const struct allocations *allocations = finder->allocations;
-    const struct sort_row *row = finder->olds.row;
-    uint32_t n = finder->olds.count, low = SEARCH(0, n, i, row[i].key < size), count = 0;
-    for (; low < n && row[low].key == size; low++) {
-        uint32_t freed = allocations->request[row[low].value];
+static uint32_t olds_let_go(const struct lives *lives, const struct turn *turn, uint64_t size) {
+    const struct sort_row *row = lives->old;
+    uint32_t low = SEARCH(0, lives->n_old, i, row[i].key < size), count = 0;
+    for (; low < lives->n_old && row[low].key == size; low++) {
+        uint32_t freed = lives->allocations->request[row[low].value];
         count += freed >= turn->begin_moment && freed < turn->end_moment;
     }
     return count;
-}
-
-/* Collects the older allocations that are freed in the recording, by size. */
-static void olds_find(struct finder *finder) {
-    const struct allocations *allocations = finder->allocations;
-    uint32_t n = 0;
-    struct sort_row *rows, *spare;
-    finder->failed |= !ARENA_COLUMNS(finder->arena, allocations->preexisting, rows, spare);
-    for (uint32_t i = 0; !finder->failed && i < allocations->preexisting; i++)
-        if (allocations->request[i] < finder->timeline->n_moments)
-            rows[n++] = (struct sort_row){allocations->size[i], i};
-    if (!finder->failed)
-        sort_rows(rows, spare, n);
-    ARENA_DROP(finder->arena, spare);
-    finder->olds.row = rows;
-    finder->olds.count = n;
 }
 
 /* A walk over the rows of a site that are freed together with the row before or after them. */
@@ -89,15 +72,14 @@ static bool leak_next(const struct lives *lives, uint32_t site, struct leak_walk
 
 /* Is more alive after each turn? A queue that was filled before the loop, or in its first turn, is as large after the last.
  * The level of a turn has what those before it keep. */
-static bool level_rises(const struct finder *finder, const struct kept *kept) {
+static bool level_rises(const struct lives *lives, const struct kept *kept) {
     uint32_t first = kept->group_turn, last = kept->last_turn;
-    uint64_t low = finder->floor[first + 1 < last ? first + 1 : first], high = finder->floor[last];
+    uint64_t low = lives->floor[first + 1 < last ? first + 1 : first], high = lives->floor[last];
     return high >= low && high - low >= (kept->group_bytes - kept->group_first_bytes - kept->last_bytes) / 2;
 }
 
 /* Are most of the rows in groups that are freed together, into the loop's second half? */
-static bool site_leaks(const struct finder *finder, uint32_t site, struct kept *kept) {
-    const struct lives *lives = finder->table;
+static bool site_leaks(const struct lives *lives, uint32_t site, struct kept *kept) {
     const struct turn *turn = lives->turns->turn;
     struct leak_walk walk = {0};
     uint32_t n_replaced = 0;
@@ -119,21 +101,20 @@ static bool site_leaks(const struct finder *finder, uint32_t site, struct kept *
             kept->group_first_bytes = life->kept_bytes;
         }
         kept->group_bytes += life->kept_bytes;
-        n_replaced += life->turn > kept->first_turn &&
-                      olds_let_go(finder, &turn[life->turn], finder->allocations->size[life->last_kept]) >=
-                          life->n_kept;
+        n_replaced +=
+            life->turn > kept->first_turn &&
+            olds_let_go(lives, &turn[life->turn], lives->allocations->size[life->last_kept]) >= life->n_kept;
     }
     uint64_t n = kept->n_turns;
     if (n < 2 || n * 10 <= (n + walk.n_others) * 8 || (n_replaced > 0 && n_replaced * 2 >= n - 1))
         return false;
     uint64_t begin = turn[0].begin_moment, end = turn[lives->n_turns - 1].end_moment;
-    return (uint64_t)finder->allocations->birth[kept->last_allocation] * 2 >= begin + end &&
-           level_rises(finder, kept);
+    return (uint64_t)lives->allocations->birth[kept->last_allocation] * 2 >= begin + end &&
+           level_rises(lives, kept);
 }
 
 /* A workspace is made for each stream, and stays. */
-static bool may_leak(const struct finder *finder, uint32_t site) {
-    const struct lives *lives = finder->table;
+static bool may_leak(const struct finder *finder, const struct lives *lives, uint32_t site) {
     if (lives->start[site] == lives->start[site + 1])
         return false;
     uint32_t first = lives->order[lives->start[site]];
@@ -148,8 +129,9 @@ static bool may_leak(const struct finder *finder, uint32_t site) {
 
 /* Is it made behind a backward or an optimizer's step and before the next forward? Then it is for a log or a list of
  * copies, unless it is a batch or a model. */
-static bool is_aside(const struct finder *finder, const struct turn *turn, uint32_t allocation) {
-    enum turns_source source = finder->table->turns->source;
+static bool is_aside(const struct finder *finder, const struct lives *lives, const struct turn *turn,
+                     uint32_t allocation) {
+    enum turns_source source = lives->turns->source;
     const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     uint32_t recorded = allocation - finder->allocations->preexisting, k = recorded;
     uint8_t category = finder->verdicts->category[allocation];
@@ -164,17 +146,17 @@ static bool is_aside(const struct finder *finder, const struct turn *turn, uint3
 
 /* When a program that does not keep a row frees it: when it makes the next, as its name is bound to that; the last row is
  * in use. What is made aside has no name. */
-static uint32_t end_of_use(const struct finder *finder, const struct leak_walk *walk, uint32_t allocation) {
-    const struct lives *lives = finder->table;
+static uint32_t end_of_use(const struct finder *finder, const struct lives *lives,
+                           const struct leak_walk *walk, uint32_t allocation) {
     const uint32_t *birth = finder->allocations->birth;
-    if (is_aside(finder, &lives->turns->turn[walk->life.turn], allocation))
+    if (is_aside(finder, lives, &lives->turns->turn[walk->life.turn], allocation))
         return birth[allocation] + 1;
     return walk->life.next == UINT32_MAX ? UINT32_MAX : birth[lives->order[walk->life.to]];
 }
 
 /* Counts what a site keeps and takes it out of the curve. What the loop makes last is in use. */
-static void site_measure(struct finder *finder, uint32_t site, struct finding *finding, bool remove) {
-    const struct lives *lives = finder->table;
+static void site_measure(struct finder *finder, const struct lives *lives, uint32_t site,
+                         struct finding *finding, bool remove) {
     struct leak_walk walk = {0};
     while (leak_next(lives, site, &walk))
         for (uint32_t at = walk.life.from; at < walk.life.to; at++) {
@@ -183,7 +165,7 @@ static void site_measure(struct finder *finder, uint32_t site, struct finding *f
                 bits_has(lives->told, allocation))
                 continue;
             if (remove) {
-                finder_remove(finder, allocation, end_of_use(finder, &walk, allocation),
+                finder_remove(finder, allocation, end_of_use(finder, lives, &walk, allocation),
                               finder->allocations->death[allocation]);
                 continue;
             }
@@ -194,8 +176,7 @@ static void site_measure(struct finder *finder, uint32_t site, struct finding *f
 }
 
 /* Nothing else is about this memory, and a leak keeps it, so no graph needs it. */
-static void site_tell(struct finder *finder, uint32_t site) {
-    const struct lives *lives = finder->table;
+static void site_tell(struct finder *finder, const struct lives *lives, uint32_t site) {
     const struct verdicts *verdicts = finder->verdicts;
     for (uint32_t at = lives->start[site]; at < lives->start[site + 1]; at++) {
         uint32_t allocation = lives->order[at], turn = lives_turn(lives, allocation);
@@ -222,22 +203,21 @@ static enum finding_severity severity_of_leak(const struct finding *finding, uin
 }
 
 /* One finding about the leaking sites rows[0, count). */
-static void leak_report(struct finder *finder, const struct sort_row *rows, uint32_t count,
-                        bool with_saving) {
-    const struct turn *turn = finder->table->turns->turn;
-    bool inner = finder->table != &finder->lives;
+static void leak_report(struct finder *finder, const struct lives *lives, const struct sort_row *rows,
+                        uint32_t count, bool with_saving) {
+    const struct turn *turn = lives->turns->turn;
+    bool inner = lives != &finder->lives;
     struct finding finding = {.kind = FINDING_LEAK,
                               .unit = (uint8_t)(inner ? UNIT_TURN : finder_unit(finder)),
                               .at_moment = finder->timeline->peak_moment,
-                              .leak.n_turns = finder->table->n_turns};
+                              .leak.n_turns = lives->n_turns};
     uint64_t of_line = 0, largest = 0, second = 0;
     struct kept kept = {0};
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t line = finder_site(finder, finder->table->order[finder->table->start[rows[i].value]]);
+        uint32_t line = finder_site(finder, lives->order[lives->start[rows[i].value]]);
         bool last =
-            i + 1 == count ||
-            line != finder_site(finder, finder->table->order[finder->table->start[rows[i + 1].value]]);
-        site_leaks(finder, rows[i].value, &kept);
+            i + 1 == count || line != finder_site(finder, lives->order[lives->start[rows[i + 1].value]]);
+        site_leaks(lives, rows[i].value, &kept);
         of_line += kept.bytes;
         if (last && of_line > largest) {
             second = largest;
@@ -251,9 +231,9 @@ static void leak_report(struct finder *finder, const struct sort_row *rows, uint
         }
         of_line = last ? 0 : of_line;
         finding.n_sites += last;
-        site_measure(finder, rows[i].value, &finding, false);
+        site_measure(finder, lives, rows[i].value, &finding, false);
         if (with_saving)
-            site_measure(finder, rows[i].value, NULL, true);
+            site_measure(finder, lives, rows[i].value, NULL, true);
     }
     finding.per_n = kept.n_turns;
     finding.per_bytes = finding.leak.bytes / finding.per_n;
@@ -278,7 +258,7 @@ static uint64_t cause_of(const struct kept *kept) {
 
 /* Leaking sites: `value` is a site, those with one cause have one key, and those of one line are adjacent. NULL: no
  * memory. */
-static struct sort_row *leaks_by_cause(struct finder *finder, uint32_t *count) {
+static struct sort_row *leaks_by_cause(struct finder *finder, const struct lives *lives, uint32_t *count) {
     struct sort_row *rows, *spare;
     struct kept kept;
     *count = 0;
@@ -287,11 +267,11 @@ static struct sort_row *leaks_by_cause(struct finder *finder, uint32_t *count) {
         return NULL;
     }
     for (uint32_t site = 0; site < finder->lives.n_sites; site++)
-        if (may_leak(finder, site) && site_leaks(finder, site, &kept))
+        if (may_leak(finder, lives, site) && site_leaks(lives, site, &kept))
             rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_allocation), site};
     sort_rows(rows, spare, *count);
     for (uint32_t i = 0; i < *count; i++) {
-        site_leaks(finder, rows[i].value, &kept);
+        site_leaks(lives, rows[i].value, &kept);
         rows[i].key = cause_of(&kept);
     }
     sort_rows(rows, spare, *count);
@@ -299,33 +279,18 @@ static struct sort_row *leaks_by_cause(struct finder *finder, uint32_t *count) {
     return rows;
 }
 
-/* The least that is alive in each turn. */
-static void floors_find(struct finder *finder) {
-    const struct lives *lives = finder->table;
-    finder->failed |= !ARENA_COLUMNS(finder->arena, lives->n_turns, finder->floor);
-    for (uint32_t i = 0; !finder->failed && i < lives->n_turns; i++) {
-        const struct turn *turn = &lives->turns->turn[i];
-        uint64_t least = UINT64_MAX;
-        for (uint32_t m = turn->begin_moment; m < turn->end_moment && m <= lives->end; m++)
-            least = finder->timeline->live[m] < least ? finder->timeline->live[m] : least;
-        finder->floor[i] = least;
-    }
-}
-
 /* Asks a table of turns. */
-static void leaks_find(struct finder *finder, const struct lives *table) {
+static void leaks_find(struct finder *finder, const struct lives *lives) {
     uint32_t count = 0, n_told = 0;
-    finder->table = table;
-    floors_find(finder);
-    struct sort_row *rows = finder->failed ? NULL : leaks_by_cause(finder, &count);
+    struct sort_row *rows = finder->failed ? NULL : leaks_by_cause(finder, lives, &count);
     for (uint32_t from = 0, to; !finder->failed && from < count && n_told < FINDINGS_OF_KIND;
          from = to, n_told++) {
         to = sort_rows_end(rows, count, from);
-        leak_report(finder, rows + from, to - from, n_told < SAVINGS_OF_KIND);
+        leak_report(finder, lives, rows + from, to - from, n_told < SAVINGS_OF_KIND);
     }
     for (uint32_t i = 0; !finder->failed && i < count; i++)
-        site_tell(finder, rows[i].value);
-    ARENA_DROP(finder->arena, rows, finder->floor);
+        site_tell(finder, lives, rows[i].value);
+    ARENA_DROP(finder->arena, rows);
 }
 
 /* Does a backward free some of what the pass made? */
@@ -361,8 +326,9 @@ static void leaks_of_inner_loops(struct finder *finder) {
     }
     turns.count = n;
     if (!finder->failed && n >= INNER_LEAST) {
-        lives_again(&inner, &finder->lives, &turns);
+        finder->failed |= !lives_again(&inner, &finder->lives, &turns, finder->arena);
         leaks_find(finder, &inner);
+        ARENA_DROP(finder->arena, inner.floor);
     }
     ARENA_DROP(finder->arena, turns.turn);
     passes_drop(&passes, finder->arena);
@@ -371,12 +337,10 @@ static void leaks_of_inner_loops(struct finder *finder) {
 static void leak_find(struct finder *finder) {
     if (finder->verdicts->runs.stacks == STACKS_NONE)
         return;
-    olds_find(finder);
     if (!finder->failed && finder->verdicts->judged.growth == GROWTH_JUDGED && finder->lives.n_turns >= 2)
         leaks_find(finder, &finder->lives);
     if (!finder->failed && phase_runs_has(&finder->verdicts->runs, SIDE_BACKWARD))
         leaks_of_inner_loops(finder);
-    ARENA_DROP(finder->arena, finder->olds.row);
 }
 
 static void leak_title(struct telling *telling) {

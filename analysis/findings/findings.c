@@ -1,7 +1,6 @@
 /* All kinds of findings in one table, and what their files share. */
 #include "analysis/findings/finder.h"
 
-#include "analysis/loop/marks.h"
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -242,11 +241,6 @@ void finder_saves(struct finder *finder, struct finding *finding) {
 
 /* ---- what the search needs ---- */
 
-static bool optimizer_is_seen(const struct verdicts *verdicts) {
-    struct mark_walk walk = {.word = "Optimizer.step#"};
-    return phase_runs_has(&verdicts->runs, SIDE_OPTIMIZER) || marks_next(&walk, verdicts->timeline);
-}
-
 static bool finder_init(struct finder *finder, const struct verdicts *verdicts, struct arena *arena) {
     const struct timeline *timeline = verdicts->timeline;
     const struct allocations *allocations = &timeline->device->allocations;
@@ -255,10 +249,9 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
                               .timeline = timeline,
                               .allocations = allocations,
                               .arena = arena,
-                              .made = n_recorded > 0 ? allocations->birth[allocations->count - 1] : 0,
-                              .has_optimizer = optimizer_is_seen(verdicts)};
+                              .made = n_recorded > 0 ? allocations->birth[allocations->count - 1] : 0};
     return removed_init(&finder->removed, timeline->n_moments, arena) &&
-           lives_begin(&finder->lives, allocations, &verdicts->runs, &verdicts->turns, arena);
+           lives_begin(&finder->lives, timeline, &verdicts->runs, &verdicts->turns, arena);
 }
 
 /* ---- order ---- */

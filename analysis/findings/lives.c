@@ -21,12 +21,39 @@ static uint32_t end_of_loop(const struct lives *lives) {
     return last->begin_moment;
 }
 
-bool lives_begin(struct lives *lives, const struct allocations *allocations, const struct phase_runs *runs,
+static bool floors_find(struct lives *lives, struct arena *arena) {
+    if (!ARENA_COLUMNS(arena, lives->n_turns, lives->floor))
+        return false;
+    for (uint32_t i = 0; i < lives->n_turns; i++) {
+        const struct turn *turn = &lives->turns->turn[i];
+        lives->floor[i] = UINT64_MAX;
+        for (uint32_t m = turn->begin_moment; m < turn->end_moment && m <= lives->end; m++)
+            lives->floor[i] = lives->live[m] < lives->floor[i] ? lives->live[m] : lives->floor[i];
+    }
+    return true;
+}
+
+static bool olds_find(struct lives *lives, struct arena *arena) {
+    const struct allocations *allocations = lives->allocations;
+    struct sort_row *spare;
+    if (!ARENA_COLUMNS(arena, allocations->preexisting, lives->old, spare))
+        return false;
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (allocations->request[i] < lives->runs->n_moments)
+            lives->old[lives->n_old++] = (struct sort_row){allocations->size[i], i};
+    sort_rows(lives->old, spare, lives->n_old);
+    ARENA_DROP(arena, spare);
+    return true;
+}
+
+bool lives_begin(struct lives *lives, const struct timeline *timeline, const struct phase_runs *runs,
                  const struct turns *turns, struct arena *arena) {
+    const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n = allocations->count - allocations->preexisting;
     *lives = (struct lives){.allocations = allocations,
                             .runs = runs,
                             .turns = turns,
+                            .live = timeline->live,
                             .n_turns = turns->count - (turns->count > 0 && !turns->closed),
                             .n_sites = runs->slots.count,
                             .told = arena_bits(arena, allocations->count)};
@@ -41,19 +68,21 @@ bool lives_begin(struct lives *lives, const struct allocations *allocations, con
     for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
         lives->order[lives->start[site_of(lives, i) + 1]++] = i;
     lives->end = end_of_loop(lives);
-    return true;
+    return floors_find(lives, arena) && olds_find(lives, arena);
 }
 
-void lives_again(struct lives *lives, const struct lives *other, const struct turns *turns) {
+bool lives_again(struct lives *lives, const struct lives *other, const struct turns *turns,
+                 struct arena *arena) {
     *lives = *other;
     lives->turns = turns;
     lives->n_turns = turns->count;
     *lives->near = 0;
     lives->end = end_of_loop(lives);
+    return floors_find(lives, arena);
 }
 
 void lives_drop(struct lives *lives, struct arena *arena) {
-    ARENA_DROP(arena, lives->near, lives->start, lives->order, lives->told);
+    ARENA_DROP(arena, lives->old, lives->floor, lives->near, lives->start, lives->order, lives->told);
 }
 
 uint32_t lives_turn(const struct lives *lives, uint32_t allocation) {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "analysis/loop/turns.h"
+#include "base/sort.h"
 
 /* The turn in which something is freed that is alive at the end of the loop, whatever happens after the loop. */
 #define LIVES_NEVER (UINT32_MAX - 1)
@@ -22,13 +23,17 @@ struct lives {
     const struct allocations *allocations;
     const struct phase_runs *runs;
     const struct turns *turns;
-    uint32_t n_turns; /* whose end was recorded: memory that is alive in an open turn proves nothing */
-    uint32_t end;     /* moment of the last allocation that the loop makes in the last of these turns */
-    uint32_t n_sites; /* slots of stacks */
-    uint32_t *start;  /* [n_sites + 2] into `order`, by slot; the last is not used */
-    uint32_t *order;  /* recorded allocations by slot, then rising */
-    uint64_t *told;   /* bitmap of allocations that a finding is about already: others do not count them */
-    uint32_t *near;   /* the result of the last lives_turn */
+    uint32_t n_turns;     /* whose end was recorded: memory that is alive in an open turn proves nothing */
+    uint32_t end;         /* moment of the last allocation that the loop makes in the last of these turns */
+    uint32_t n_sites;     /* slots of stacks */
+    uint32_t *start;      /* [n_sites + 2] into `order`, by slot; the last is not used */
+    uint32_t *order;      /* recorded allocations by slot, then rising */
+    uint64_t *floor;      /* [n_turns] the least that is alive in each, while the loop runs */
+    struct sort_row *old; /* what is older than the recording and freed in it, by size */
+    uint32_t n_old;
+    const uint64_t *live; /* the curve */
+    uint64_t *told; /* bitmap of allocations that a finding is about already: others do not count them */
+    uint32_t *near; /* the result of the last lives_turn */
 };
 
 /* A row. `freed` is the latest of all that is kept; n_kept and the rest are what is freed in that turn. */
@@ -43,11 +48,13 @@ struct life {
 };
 
 /* Memory from `arena`. False: no memory. */
-bool lives_begin(struct lives *lives, const struct allocations *allocations, const struct phase_runs *runs,
+bool lives_begin(struct lives *lives, const struct timeline *timeline, const struct phase_runs *runs,
                  const struct turns *turns, struct arena *arena);
 
-/* The same table with other turns, which end with the last; both share their memory, and one is asked at a time. */
-void lives_again(struct lives *lives, const struct lives *other, const struct turns *turns);
+/* The same table with other turns, which end with the last; both share their memory but for `floor`, and one is asked at
+ * a time. */
+bool lives_again(struct lives *lives, const struct lives *other, const struct turns *turns,
+                 struct arena *arena);
 void lives_drop(struct lives *lives, struct arena *arena);
 
 /* The turn of a recorded allocation; UINT32_MAX: none. O(1) in the turn of the last call or the next one, otherwise

@@ -23,7 +23,6 @@ struct blocks_search {
     const struct allocations *allocations;
     struct arena *arena;
     struct blocks *blocks;
-    uint32_t next;   /* forward */
     uint32_t *plain; /* [stacks] the same number for stacks that differ by their lines alone */
     /* About the current forward: */
     uint32_t n;
@@ -425,71 +424,28 @@ static bool forwards_list(struct blocks *blocks, const struct phase_runs *runs, 
     return true;
 }
 
-struct blocks_search *blocks_search_begin(struct blocks *blocks, const struct timeline *timeline,
-                                          const struct phase_runs *runs, const uint8_t *category,
-                                          struct arena *arena) {
-    struct blocks_search *searching = arena_alloc(arena, sizeof *searching);
+bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
+                 const uint8_t *category, struct arena *arena) {
+    struct blocks_search searching = {.timeline = timeline,
+                                      .runs = runs,
+                                      .category = category,
+                                      .trace = timeline->trace,
+                                      .allocations = &timeline->device->allocations,
+                                      .arena = arena,
+                                      .blocks = blocks};
     uint32_t longest = 0;
     *blocks = (struct blocks){0};
-    if (searching == NULL || (runs->stacks != STACKS_NONE && !forwards_list(blocks, runs, arena)))
-        return NULL;
-    *searching = (struct blocks_search){.timeline = timeline,
-                                        .runs = runs,
-                                        .category = category,
-                                        .trace = timeline->trace,
-                                        .allocations = &timeline->device->allocations,
-                                        .arena = arena,
-                                        .blocks = blocks};
+    bool done = runs->stacks == STACKS_NONE || forwards_list(blocks, runs, arena);
     for (uint32_t i = 0; i < blocks->n_forwards; i++) {
         uint32_t n = blocks->forward[i].end - blocks->forward[i].first;
         longest = n > longest ? n : longest;
     }
-    if (blocks->n_forwards == 0 || (plain_fill(searching) && columns_make(searching, longest)))
-        return searching;
-    blocks_search_end(searching);
-    return NULL;
-}
-
-bool blocks_search_go_on(struct blocks_search *searching, bool *more) {
-    struct blocks *blocks = searching->blocks;
-    bool done = searching->next == blocks->n_forwards ||
-                forward_search(searching, &blocks->forward[searching->next++]);
-    *more = done && searching->next < blocks->n_forwards;
-    return done;
-}
-
-void blocks_search_end(struct blocks_search *searching) {
-    ARENA_DROP(searching->arena, searching->spare, searching->rows, searching->ahead, searching->voted,
-               searching->votes, searching->last_bytes, searching->last_key, searching->bytes,
-               searching->plain_key, searching->key);
-    ARENA_DROP(searching->arena, searching->plain);
-}
-
-/* Finds the blocks of all forwards or, if only the `first` are wanted, of the forwards until one has blocks. */
-static bool blocks_search_whole(struct blocks *blocks, const struct timeline *timeline,
-                                const struct phase_runs *runs, const uint8_t *category, bool first,
-                                struct arena *arena) {
-    struct blocks_search *searching = blocks_search_begin(blocks, timeline, runs, category, arena);
-    bool more = searching != NULL, done = more;
-    while (more && !(first && blocks->n_spans != 0))
-        done = blocks_search_go_on(searching, &more);
-    if (searching != NULL)
-        blocks_search_end(searching);
-    return done;
-}
-
-bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
-                 const uint8_t *category, struct arena *arena) {
-    return blocks_search_whole(blocks, timeline, runs, category, false, arena);
-}
-
-bool blocks_any(bool *any, const struct timeline *timeline, const struct phase_runs *runs,
-                const uint8_t *category, struct arena *arena) {
-    struct blocks blocks;
-    struct arena own;
-    arena_init(&own, arena_share(arena), SIZE_MAX);
-    bool done = blocks_search_whole(&blocks, timeline, runs, category, true, &own);
-    *any = done && blocks.n_spans != 0;
-    arena_release(&own);
+    if (done && longest != 0)
+        done = plain_fill(&searching) && columns_make(&searching, longest);
+    for (uint32_t i = 0; done && i < blocks->n_forwards; i++)
+        done = forward_search(&searching, &blocks->forward[i]);
+    ARENA_DROP(arena, searching.spare, searching.rows, searching.ahead, searching.voted, searching.votes,
+               searching.last_bytes, searching.last_key, searching.bytes, searching.plain_key, searching.key);
+    ARENA_DROP(arena, searching.plain);
     return done;
 }

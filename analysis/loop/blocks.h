@@ -38,15 +38,3 @@ struct blocks {
  * memory. */
 bool blocks_find(struct blocks *blocks, const struct timeline *timeline, const struct phase_runs *runs,
                  const uint8_t *category, struct arena *arena);
-
-/* The same in steps, for a host that has other things to do in between: begin, go on until there is no `*more`, and
- * end, which frees what only the search needed. NULL, false: no memory; after false, end too. */
-struct blocks_search *blocks_search_begin(struct blocks *blocks, const struct timeline *timeline,
-                                          const struct phase_runs *runs, const uint8_t *category,
-                                          struct arena *arena);
-bool blocks_search_go_on(struct blocks_search *searching, bool *more);
-void blocks_search_end(struct blocks_search *searching);
-
-/* Does any forward have blocks? Stops at the first that has. False: no memory. */
-bool blocks_any(bool *any, const struct timeline *timeline, const struct phase_runs *runs,
-                const uint8_t *category, struct arena *arena);

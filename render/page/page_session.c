@@ -227,8 +227,6 @@ i32 session_prepare(struct page_session *session, u32 index, u32 all) {
     uint32_t first = session->trace.devices[index].n_ooms != 0 ? DEVICE_SPANNED : DEVICE_BUILT;
     if (device->step < (all != 0 ? DEVICE_FOUND : first))
         return session_device_steps(session, device, device->step + 1) ? PAYLOAD_MORE : PAYLOAD_NO_MEMORY;
-    if (all != 0 && session_blocks_step(session, device))
-        return PAYLOAD_MORE;
     if (all != 0)
         session_layers(session, device);
     return PAYLOAD_OK;

@@ -63,12 +63,11 @@ struct page_device {
     struct trace shadow; /* the recording with one device, whose allocations are segments */
     struct device_trace as_allocations;
     struct timeline bands;
-    uint32_t *piece;                 /* [as_allocations] the piece that each is */
-    uint32_t band_steps;             /* of device_bands_step that are done */
-    struct modules *modules;         /* NULL: not requested yet */
-    struct blocks blocks;            /* of layers; valid if `blocked` */
-    struct blocks_search *searching; /* for them; NULL: not now */
-    struct layer_span *layer;        /* [n_layers]; NULL: not requested yet */
+    uint32_t *piece;          /* [as_allocations] the piece that each is */
+    uint32_t band_steps;      /* of device_bands_step that are done */
+    struct modules *modules;  /* NULL: not requested yet */
+    struct blocks blocks;     /* of layers; valid if `blocked` */
+    struct layer_span *layer; /* [n_layers]; NULL: not requested yet */
     uint32_t n_layers;
 };
 
@@ -226,9 +225,6 @@ struct page_device *session_device_built(struct page_session *session, uint32_t 
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device,
                                         uint32_t until);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
-
-/* Finds the blocks of layers, once, in device->blocks, step by step. False: they are found, or there is no memory. */
-bool session_blocks_step(struct page_session *session, struct page_device *device);
 
 /* Finds the layers' spans, once, in device->layer; returns their number, 0 if there is no memory. */
 uint32_t session_layers(struct page_session *session, struct page_device *device);

@@ -75,28 +75,11 @@ place view_part(struct page_view *view, u32 index) {
                 span->step == SPAN_NO_STEP ? -1.0 : (double)span->step);
 }
 
-bool session_blocks_step(struct page_session *session, struct page_device *device) {
-    const struct verdicts *verdicts = session_verdicts(session, device, DEVICE_CATEGORIZED);
-    bool more = true;
-    if (verdicts == NULL || device->blocked)
-        return false;
-    if (device->searching == NULL) {
-        device->searching = blocks_search_begin(&device->blocks, &device->timeline, &verdicts->runs,
-                                                verdicts->category, &session->arena);
-        return device->searching != NULL;
-    }
-    bool done = blocks_search_go_on(device->searching, &more);
-    if (done && more)
-        return true;
-    blocks_search_end(device->searching);
-    device->searching = NULL;
-    device->blocked = done;
-    return done;
-}
-
 static bool session_blocks(struct page_session *session, struct page_device *device) {
-    while (session_blocks_step(session, device))
-        ;
+    const struct verdicts *verdicts = session_verdicts(session, device, DEVICE_CATEGORIZED);
+    if (verdicts != NULL && !device->blocked)
+        device->blocked = blocks_find(&device->blocks, &device->timeline, &verdicts->runs, verdicts->category,
+                                      &session->arena);
     return device->blocked;
 }
 

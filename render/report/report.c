@@ -1,3 +1,4 @@
+#include "analysis/loop/blocks.h"
 #include "layout/device_part.h"
 #include "render/report/report_parts.h"
 #include "render/report/report_plan.h"
@@ -90,13 +91,23 @@ struct layering {
     bool done;
 };
 
+static bool layers_any(struct report_device *report, struct arena *arena) {
+    struct blocks blocks;
+    struct arena own;
+    arena_init(&own, arena_share(arena), SIZE_MAX);
+    bool done =
+        blocks_find(&blocks, &report->timeline, &report->verdicts.runs, report->verdicts.category, &own);
+    report->has_layers = done && blocks.n_spans != 0;
+    arena_release(&own);
+    return done;
+}
+
 static void layering_work(void *context) {
     struct layering *layering = context;
     struct report_device *report = layering->report;
     const struct verdicts *verdicts = &report->verdicts;
     layering->done = (report->options->still /* a page's still does not show layers */
-                          ? blocks_any(&report->has_layers, &report->timeline, &verdicts->runs,
-                                       verdicts->category, layering->arena)
+                          ? layers_any(report, layering->arena)
                           : layers_summarize(&report->layers, &report->timeline, &verdicts->runs,
                                              verdicts->category, layering->arena)) &&
                      free_blocks_find(&report->free_blocks, report->device, layering->arena);

@@ -33,11 +33,8 @@ static void test_layers(void **state) {
     }
     forward_add(&training, line, 1);
     assert_true(verdicts_judge(&verdicts, recording_settle(recording, 300), &recording->arena));
-    bool any;
     assert_true(
         blocks_find(&blocks, verdicts.timeline, &verdicts.runs, verdicts.category, &recording->arena));
-    assert_true(blocks_any(&any, verdicts.timeline, &verdicts.runs, verdicts.category, &recording->arena));
-    assert_true(any);
     assert_int_equal(blocks.n_forwards, 1);
     assert_int_equal(blocks.forward[0].n_blocks, LAYERS);
     assert_int_equal(blocks.forward[0].period, EACH);
@@ -68,11 +65,8 @@ static void test_nothing_repeats(void **state) {
     for (uint32_t i = 0; i < PARAMETERS; i++)
         recording_allocation(recording, 40 + i, STAYS, parameter_size(i), training.backward);
     assert_true(verdicts_judge(&verdicts, recording_settle(recording, 100), &recording->arena));
-    bool any;
     assert_true(
         blocks_find(&blocks, verdicts.timeline, &verdicts.runs, verdicts.category, &recording->arena));
-    assert_true(blocks_any(&any, verdicts.timeline, &verdicts.runs, verdicts.category, &recording->arena));
-    assert_true(!any);
     assert_int_equal(blocks.n_forwards, 1);
     assert_int_equal(blocks.forward[0].n_blocks, 0);
     recording_close(recording);
