@@ -70,6 +70,18 @@ class Plan(unittest.TestCase):
         self.assertLess(plan["live_peak_bytes_max"] - plan["live_peak_bytes_min"], 560 << 20)  # logits of 512 MiB
         self.assertEqual([], [c["id"] for c in device["changes"] if c["id"].startswith("finding:")])
 
+    def test_what_a_recording_does_not_show_is_an_interval(self):
+        """What a validation without a graph has in use, and what a checkpointed block hands on: transformers' norms keep a copy
+        of it in 32 bits. Carried out, both needed what the intervals hold."""
+        recordings = SAMPLES.parent / "tests" / "realtorch" / "recordings"
+        for name, limit, change, real in (("val_grad", "4000MiB", "finding:unused_graph:train.py:17 validate", 1_690_877_968),
+                                          ("llama", "3748MiB", "checkpoint:4", 3_142_523_080)):
+            device, = answer("--without", "eight_bit,offload", "--gpu", limit, "--keep", "0", recordings / f"{name}.pickle.xz")
+            plan = next(p for p in device["plans"] if p["changes"] == [change])
+            self.assertLess(plan["live_peak_bytes_min"], real)
+            self.assertLess(real, plan["live_peak_bytes_max"])
+            self.assertLess(plan["live_peak_bytes_max"] - plan["live_peak_bytes_min"], 100 << 20)
+
     def test_changes(self):
         device, = answer(SAMPLES / "oom.pickle")
         figures = device["as_recorded"]

@@ -108,9 +108,10 @@ struct finding {
     const uint32_t *ids;
 };
 
-/* An allocation to be removed in the moments [from, to); `to` at or beyond its death: for good. */
+/* An allocation to be removed in the moments [from, to); `to` at or beyond its death: for good. `from` is at the soonest
+ * and at the latest this. */
 struct finding_cut {
-    uint32_t allocation, from, to;
+    uint32_t allocation, soonest, latest, to;
 };
 
 struct findings {

@@ -26,7 +26,8 @@ enum {
     /* Percent of what a forward makes or, where a backward shows what such code keeps, of that. Graphs of the real PyTorch
      * keep 46 and more (a UNet; a GPT 85, an MLP 90); a cache of keys and values 14, collected results 1. */
     GRAPH_PERCENT = 40,
-    IN_USE = 8 /* without a graph, the last so many allocations of a pass are in use */
+    IN_USE = 8,      /* without a graph, the last so many allocations of a pass are in use */
+    IN_USE_LEAST = 2 /* at the least */
 };
 
 enum fate { FATE_PASSING, FATE_USED, FATE_AT_ONCE, FATE_STAYS };
@@ -40,6 +41,8 @@ struct graphs {
     uint64_t *noted;   /* bitmap of slots of stacks: the next two have them */
     uint64_t *saved;   /* bitmap of hashes of code inside of forwards: a backward freed what it made */
     uint64_t *trained; /* bitmap of frames on the way to such code */
+    uint64_t *
+        grown; /* bitmap of recorded allocations: the next pass makes a larger one there, as caches of keys do */
     uint32_t n, saved_mask, last_backward, last_gap, n_proofs, last_unit, last_never;
     uint32_t n_never; /* turns of which something stays until the loop ends */
     uint32_t n_told;  /* allocations in the finding */
@@ -231,16 +234,39 @@ static uint32_t result_of(const struct finder *finder, const struct graphs *grap
     return apart == UINT32_MAX ? result : UINT32_MAX;
 }
 
-/* When a member would be gone without a graph: when IN_USE more have been made, or the pass is over; a result, when the
+/* Finds what is larger in the next pass that makes it: that pass needs the smaller one. */
+static void grown_fill(struct finder *finder, struct graphs *graphs) {
+    const uint64_t *size = finder->allocations->size + finder->allocations->preexisting;
+    uint64_t *now, *next; /* of each slot: the largest of this pass, and of the one after it */
+    finder->failed |= !ARENA_ZEROS(finder->arena, finder->verdicts->runs.slots.count, now, next);
+    for (uint32_t nth = finder->failed ? 0 : graphs->passes.count; nth-- > 0;) {
+        const struct pass *pass = &graphs->passes.pass[nth];
+        for (uint32_t k = pass->first; k <= pass->last; k++) {
+            uint32_t slot = slot_of(finder, k);
+            now[slot] = size[k] > now[slot] ? size[k] : now[slot];
+        }
+        for (uint32_t k = pass->first; k <= pass->last; k++)
+            if (now[slot_of(finder, k)] < next[slot_of(finder, k)])
+                bits_add(graphs->grown, k);
+        for (uint32_t k = pass->first; k <= pass->last; k++) {
+            uint32_t slot = slot_of(finder, k);
+            next[slot] = now[slot] != 0 ? now[slot] : next[slot];
+            now[slot] = 0;
+        }
+    }
+    ARENA_DROP(finder->arena, next, now);
+}
+
+/* When a member would be gone without a graph: when `in_use` more have been made, or the pass is over; a result, when the
  * next one of its code is there. */
 static uint32_t end_of_use(const struct finder *finder, const struct passes *passes, uint32_t nth,
-                           uint32_t recorded, bool result) {
+                           uint32_t recorded, bool result, uint32_t in_use) {
     const struct pass *pass = &passes->pass[nth];
     const uint32_t *birth = finder->allocations->birth + finder->allocations->preexisting;
     for (uint32_t i = nth + 1; result && i < passes->count; i++)
         if (passes->pass[i].root == pass->root)
             return birth[passes->pass[i].last];
-    for (uint32_t n = 0; !result && recorded < pass->last && n < IN_USE;)
+    for (uint32_t n = 0; !result && recorded < pass->last && n < in_use;)
         n += finder->verdicts->runs.letter[finder->allocations->preexisting + ++recorded] == PHASE_FORWARD;
     return result ? UINT32_MAX : birth[recorded];
 }
@@ -330,10 +356,17 @@ static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth
             graphs->n_proofs += gap != UINT32_MAX || is_again(graphs, nth);
             graphs->last_gap = gap;
         }
+        uint32_t n_cuts = finder->n_cuts;
         member_tell(finder, graphs, k,
                     retained ? end_of_backward(finder, k)
-                             : end_of_use(finder, &graphs->passes, nth, k, k == result),
+                             : end_of_use(finder, &graphs->passes, nth, k, k == result, IN_USE),
                     finding);
+        if (retained || n_cuts == finder->n_cuts)
+            continue;
+        struct finding_cut *cut = &finder->cut[n_cuts];
+        cut->soonest = end_of_use(finder, &graphs->passes, nth, k, k == result, IN_USE_LEAST);
+        if (bits_has(graphs->grown, k))
+            cut->latest = end_of_use(finder, &graphs->passes, nth, k, true, 0);
     }
     host_tell(finder, graphs, nth, retained, finding);
 }
@@ -440,9 +473,11 @@ static bool graphs_init(struct graphs *graphs, struct finder *finder) {
                         .outside = arena_bits(arena, n + 1),
                         .noted = arena_bits(arena, runs->slots.count),
                         .saved = arena_bits(arena, n_bits),
+                        .grown = arena_bits(arena, n),
                         .trained = arena_bits(arena, finder->timeline->trace->frames.count)};
     return graphs->outside != NULL && graphs->noted != NULL && graphs->saved != NULL &&
-           graphs->trained != NULL && ARENA_ZEROS(arena, (uint64_t)n + 1, graphs->freed) &&
+           graphs->grown != NULL && graphs->trained != NULL &&
+           ARENA_ZEROS(arena, (uint64_t)n + 1, graphs->freed) &&
            ARENA_ZEROS(arena, runs->count, graphs->n_used) &&
            passes_find(&graphs->passes, runs, finder->timeline, arena) &&
            ARENA_COLUMNS(arena, graphs->passes.count, graphs->next);
@@ -458,14 +493,16 @@ static void unused_graph_find(struct finder *finder) {
     next_fill(finder, &graphs);
     if (!finder->failed) {
         gaps_fill(finder, &graphs);
+        if (finder->verdicts->with_cuts)
+            grown_fill(finder, &graphs);
         unused_find(finder, &graphs);
     }
     if (!finder->failed)
         retained_find(finder, &graphs);
     ARENA_DROP(finder->arena, graphs.next);
     passes_drop(&graphs.passes, finder->arena);
-    ARENA_DROP(finder->arena, graphs.n_used, graphs.freed, graphs.trained, graphs.saved, graphs.noted,
-               graphs.outside);
+    ARENA_DROP(finder->arena, graphs.n_used, graphs.freed, graphs.grown, graphs.trained, graphs.saved,
+               graphs.noted, graphs.outside);
 }
 
 static void unused_graph_title(struct telling *telling) {

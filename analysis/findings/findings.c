@@ -180,7 +180,7 @@ static void cut_note(struct finder *finder, uint32_t allocation, uint32_t from, 
     if (!ARENA_GROW(finder->arena, finder->cut, finder->cut_capacity, (uint64_t)finder->n_cuts + 1))
         finder->failed = true;
     else
-        finder->cut[finder->n_cuts++] = (struct finding_cut){allocation, from, to};
+        finder->cut[finder->n_cuts++] = (struct finding_cut){allocation, from, from, to};
 }
 
 void finder_remove(struct finder *finder, uint32_t allocation, uint32_t from, uint32_t to) {

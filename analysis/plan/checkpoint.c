@@ -88,11 +88,18 @@ static uint64_t drop_position(const struct layer *block, uint32_t allocation, bo
     return position_at(is_cast(block, allocation) ? block->uncast : birth[end]);
 }
 
-static bool block_measure(struct layer *block) {
+/* The output is the last activation; at the least the last that is there when the block is over, which may be memory that
+ * the next block frees: it may keep a copy in 32 bits instead. */
+static bool block_measure(struct layer *block, bool least) {
     const uint8_t *category = block->planner->plan->verdicts->category;
+    uint32_t over = least && block->end < block->planner->allocations->count
+                        ? block->planner->allocations->birth[block->end]
+                        : 0;
     block->output = block->last_needed = UINT32_MAX;
     for (uint32_t i = block->first; i < block->end; i++)
-        block->output = category[i] == CATEGORY_ACTIVATION ? i : block->output;
+        if (category[i] == CATEGORY_ACTIVATION ||
+            (least && category[i] == CATEGORY_TEMPORARY && death_moment(block, i) > over))
+            block->output = i;
     block->first_death = UINT32_MAX;
     block->death = 0;
     for (uint32_t i = block->first; i < block->end; i++) {
@@ -183,14 +190,24 @@ static bool block_gone(struct layer *block, struct edit *edit, bool soon) {
 }
 
 static bool block_edit(struct layer *block, struct edit form[2], uint32_t number) {
-    if (!block_measure(block))
-        return true;
-    if (block->backward == UINT32_MAX || block->first_death < block->backward ||
-        block->first_death == UINT32_MAX)
-        return block_gone(block, &form[0], true) && block_gone(block, &form[1], false);
-    struct again most = {moment_of_most(block), block->end, true, number};
-    struct again least = {moment_of_least(block, most.moment), block->last_needed + 1, false, number};
-    return block_again(block, &form[0], &least) && block_again(block, &form[1], &most);
+    for (int i = 0; i < 2; i++) {
+        bool least = i == 0;
+        if (!block_measure(block, least))
+            continue;
+        if (block->backward == UINT32_MAX || block->first_death < block->backward ||
+            block->first_death == UINT32_MAX) {
+            if (!block_gone(block, &form[i], least))
+                return false;
+            continue;
+        }
+        struct again again = {moment_of_most(block), block->end, true, number};
+        if (least)
+            again =
+                (struct again){moment_of_least(block, again.moment), block->last_needed + 1, false, number};
+        if (!block_again(block, &form[i], &again))
+            return false;
+    }
+    return true;
 }
 
 /* Moment of the first allocation of a run; UINT32_MAX: none. */

@@ -180,14 +180,14 @@ static bool held_cut(struct planner *planner, const struct continued *continued)
     return edit_sort(&planner->held, &planner->lives, planner->arena);
 }
 
-/* A finding of the continued recording alone is one of what was assumed for it. */
+/* Of the continued recording alone, what is kept from step to step is what was assumed for it. */
 static void findings_keep(struct findings *own, const struct findings *seen) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < own->count; i++) {
-        bool is_seen = false;
+        uint8_t kind = own->finding[i].kind;
+        bool is_seen = kind != FINDING_LEAK && kind != FINDING_HELD_OVER && kind != FINDING_GRADIENTS_KEPT;
         for (uint32_t k = 0; k < seen->count && !is_seen; k++)
-            is_seen = seen->finding[k].kind == own->finding[i].kind &&
-                      seen->finding[k].site == own->finding[i].site;
+            is_seen = seen->finding[k].kind == kind && seen->finding[k].site == own->finding[i].site;
         if (is_seen)
             own->finding[n++] = own->finding[i];
     }

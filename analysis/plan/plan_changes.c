@@ -39,13 +39,15 @@ static bool finding_counts(const struct plan *plan, const struct finding *findin
     return finding->saves_known && finding->saves > 0 && finding->n_cuts != 0;
 }
 
-static bool finding_edit(struct planner *planner, const struct finding *finding, struct edit *edit) {
+static bool finding_edit(struct planner *planner, const struct finding *finding, struct edit *edit,
+                         bool latest) {
     const struct findings *findings = &planner->plan->verdicts->findings;
     uint32_t n_events = planner->plan->program->device->n_events;
     for (uint32_t i = finding->first_cut; i < finding->first_cut + finding->n_cuts; i++) {
         const struct finding_cut *cut = &findings->cut[i];
         uint64_t to = cut->to <= n_events ? position_at(cut->to) : POSITION_NEVER;
-        if (!edit_cut(edit, cut->allocation, position_at(cut->from), to, planner->arena))
+        if (!edit_cut(edit, cut->allocation, position_at(latest ? cut->latest : cut->soonest), to,
+                      planner->arena))
             return false;
     }
     return true;
@@ -68,7 +70,9 @@ static bool finding_add(struct planner *planner, const struct finding *finding) 
         words_say(&words, site);
     }
     (void)words_end(&words);
-    return finding_edit(planner, finding, &change->form[0]);
+    change->forms = finding->kind == FINDING_UNUSED_GRAPH ? 2 : 1;
+    return finding_edit(planner, finding, &change->form[0], false) &&
+           (change->forms == 1 || finding_edit(planner, finding, &change->form[1], true));
 }
 
 /* The six that save most. */
