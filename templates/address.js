@@ -199,7 +199,7 @@ function focusOfText({ session, view }, text) {
     /** @type {Partial<Record<Focus["by"], number>>} */
     const counts = {
         stack: stacks,
-        category: session.categoryNames().length,
+        category: session.categories.length,
         stream: view.facts.streams,
         pool: view.facts.pools,
     };

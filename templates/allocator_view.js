@@ -135,8 +135,7 @@ function holesTable(/** @type {Page} */ page, /** @type {number} */ event) {
     return [make("h3", "", `${formatPlural(holes.length + count, "hole")}, by size`), bar, made, ...rest];
 }
 
-function poolsTable(/** @type {Page} */ page, /** @type {number} */ count) {
-    const uses = Array.from({ length: count }, (_, i) => page.view.c.pool_use(i));
+function poolsTable(/** @type {Page} */ page, /** @type {record_pool_use[]} */ uses) {
     const figure = tableFigures(Math.max(...uses.map((use) => use.reserved_bytes))).text;
     const rows = uses.map((use) => {
         const only = use.is_private ? "; its free memory serves only requests of this pool" : "";
@@ -208,7 +207,8 @@ export function createAllocator(/** @type {Page} */ page, /** @type {HTMLElement
         const foot = make("p", "why-foot", sum + (gap.exact ? "" : bound));
         const body = make("div", "scroll allocator", { tabIndex: 0 }, causesTable(gap), foot);
         body.append(...holesTable(page, event), ...settingsBox(page));
-        if (gap.pools > 1) body.append(...poolsTable(page, gap.pools));
+        const pools = view.c.pool_uses();
+        if (pools.length > 1) body.append(...poolsTable(page, pools));
         const check = view.sentence("replay_text");
         if (check) body.append(make("p", "why-foot", check));
         box.replaceChildren(head, body);

@@ -16,10 +16,7 @@ export const showsAreas = (/** @type {Page} */ page) => page.state.viewBy !== "a
 /** Keys below `keys`, in the order of the areas from the bottom up. @param {Page} page @param {number} keys */
 function orderOf({ session, state }, keys) {
     if (state.viewBy !== "category") return Array.from({ length: keys }, (_, key) => key);
-    return session
-        .categoryNames()
-        .map((_, nth) => session.c.category_at(nth))
-        .filter((key) => key < keys);
+    return session.areaOrder.filter((key) => key < keys);
 }
 
 /** The key of the area at a height after an event; -1: there is none. @param {number} event @param {number} bytes */

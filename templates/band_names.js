@@ -64,24 +64,26 @@ function nameAreas(/** @type {Page} */ page, context, taken, pane) {
     }
 }
 
+/** Rooms of each band. */
+const ROOMS = 3;
+
 /** Pixels that a band must have for a name. @param {number} ratio @returns {[rows: number, columns: number]} */
 const leastRoom = (ratio) => [Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio)];
 
 /** @param {Page} page @param {Context} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
 function nameBands(page, context, taken, { view, ratio }) {
-    const names = view.c.band_names(...leastRoom(ratio));
-    for (let i = 0; i < names; i++) {
-        const ways = wordings(page.session.decode(view.c.band_text(i))).flatMap(([lines, rooms]) =>
-            rooms.map((which) => ({ lines, ...view.c.band_room(i, which) })),
+    const rooms = view.c.band_rooms(...leastRoom(ratio));
+    for (let i = 0; i < rooms.length; i += ROOMS) {
+        const ways = wordings(page.session.decode(view.c.band_text(i / ROOMS))).flatMap(([lines, fitting]) =>
+            fitting.map((which) => ({ lines, ...rooms[i + which] })),
         );
-        for (const { lines, from, to, top, bottom } of ways) {
+        for (const { lines, color, ink, from, to, top, bottom } of ways) {
             const room = { from: from / ratio + PAD / 2, to: to / ratio - PAD / 2 };
             const width = Math.max(...lines.map((text) => context.measureText(text).width)) + PAD;
             const height = lines.length * ROWS;
             const upper = (top + bottom) / 2 / ratio - height / 2;
             const x = placeIn(room, width, upper, taken, height);
             if (x === null) continue;
-            const { color, ink } = view.c.band_name(i);
             context.fillStyle = cssColor(color);
             context.fillRect(x, upper, width, height);
             context.fillStyle = cssColor(ink);

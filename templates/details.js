@@ -76,7 +76,7 @@ function allocationFacts(/** @type {Page} */ page, /** @type {record_allocation}
     if (count === 1) addFact(facts, "Address", addressText(allocation));
     addFact(facts, "Compiled in", session.string(context.compile));
     addFact(facts, "Metadata", session.string(context.metadata));
-    addFact(facts, "Category", category || `${session.categoryNames()[allocation.category]} (inferred)`);
+    addFact(facts, "Category", category || `${session.categories[allocation.category]} (inferred)`);
     return facts;
 }
 

@@ -25,7 +25,7 @@ import {
  * string][]} */
 const COLUMNS = [
     ["site", "Call site", (page, { stack }) => page.view.stackSite(stack)],
-    ["category", "Category", (page, { category }) => page.session.categoryNames()[category]],
+    ["category", "Category", (page, { category }) => page.session.categories[category]],
     ["birth", "Made at", (_, { birth }) => (birth < 0 ? "before" : formatCount(birth))],
     ["lifetime", "Lived", (page, { birth, death }) => livedText(page, birth, death)],
     ["bytes", "Size", (page, { bytes }) => rowsOf(page).figure(bytes)],
@@ -55,6 +55,12 @@ function listMatches(view, order, first = -1, end = view.facts.events) {
     return () => code === 0 && view.c.match_step() === 1;
 }
 
+/** The allocations of the list, in the module's memory. @param {View} view */
+function listedIds({ c, module }) {
+    const { place, count } = c.match_list();
+    return new Uint32Array(module.memory.buffer, place, count);
+}
+
 /** Lists the rows again, then calls `done`: before it returns or, with many allocations, after turns of the browser;
  * never if other rows are asked for meanwhile. @param {Page} page @param {string} asked @param {() => void} done */
 async function listRows(page, asked, done) {
@@ -68,8 +74,9 @@ async function listRows(page, asked, done) {
             if (rows.asked !== asked || view !== of) return;
         }
     rows.waiting = false;
-    rows.count = of.c.match_count();
-    rows.figure = tableFigures(of.c.largest_match(), true).text;
+    const { count, largest_bytes } = of.c.match_list();
+    rows.count = count;
+    rows.figure = tableFigures(largest_bytes, true).text;
     done();
 }
 
@@ -104,15 +111,14 @@ function csvRow(page, id, stacks) {
     // What lies outside of the recording is not known.
     const moments = [birth < 0 ? null : birth, death < view.facts.events ? death : null];
     const times = moments.map((event) => (event === null || !view.facts.has_time ? "" : usOfEvent(page, event)));
-    const what = [csvField(poolText(page, pool)), csvField(session.categoryNames()[category])];
+    const what = [csvField(poolText(page, pool)), csvField(session.categories[category])];
     const address = count === 1 ? addressText(allocation) : "";
     return [id, bytes, ...moments.map((event) => event ?? ""), ...times, stream, ...what, address, text];
 }
 
 /** Makes CSV of the allocations that are listed. @param {Page} page @param {(done: number) => void} progress */
 async function csvOfRows(page, progress) {
-    const { c, module } = page.view;
-    const ids = new Uint32Array(module.memory.buffer, c.match_ids() >>> 0, c.match_count()).slice();
+    const ids = listedIds(page.view).slice();
     const stacks = new Map();
     const goesOn = (/** @type {number} */ done) => (progress(done), true);
     const csv = await makeCsv(CSV_HEADS, ids.length, (i) => csvRow(page, ids[i], stacks), goesOn);
@@ -199,8 +205,8 @@ export function createEach(/** @type {Page} */ page, /** @type {HTMLElement} */ 
     );
     box.append(make("div", "panel-head", title, save, total), table.scroll);
     const rowAt = (/** @type {number} */ index) => {
-        const id = view.c.match_row(index);
-        return id < 0 ? null : { ...view.c.allocation(id), id };
+        const id = listedIds(view)[index];
+        return id === undefined ? null : { ...view.c.allocation(id), id };
     };
     const draw = () => {
         let drawing = true;

@@ -179,10 +179,10 @@ export function drawHeader(/** @type {Page} */ page) {
 
 /** Says why there is little or nothing to see. @param {Page} page */
 function emptyReason({ session, state, view }) {
-    const other = Array.from({ length: session.facts.devices }, (_, i) => i).find((i) => session.devices[i].events > 1);
-    const { ordinal, events } = session.devices[other ?? state.device];
+    const other = session.devices.findIndex((device) => device.events > 1);
+    const { ordinal, events } = session.devices[other < 0 ? state.device : other];
     const history = ` Device ${deviceName(ordinal)} has a history of ${formatPlural(events, "event")}.`;
-    const elsewhere = other === undefined || other === state.device ? "" : history;
+    const elsewhere = other < 0 || other === state.device ? "" : history;
     const hint = elsewhere || " Call torch.cuda.memory._record_memory_history() before what you want to see.";
     const none = "so there is no timeline: the picture is the state";
     if (view.facts.events === 0)

@@ -63,7 +63,7 @@ function partRows(page, shown) {
         return null;
     const whole = { from: -1, to: shown.facts.events, shift: 0, letter: "" };
     const rows = hasPhases(shown) ? [] : [whole];
-    const layers = hasLaneRoom(page) && (opening?.layers ?? shown.c.layer_after(-1, -1, Infinity) === 0);
+    const layers = hasLaneRoom(page) && (opening?.layers ?? shown.c.layers(-1, Infinity, 1).length > 0);
     return layers ? [...rows, { ...whole, layers }] : rows;
 }
 
@@ -100,7 +100,7 @@ export function phasesHeight(/** @type {Page} */ page, /** @type {View} */ shown
 
 /** The bands of the window that was drawn last. @param {Page} page @param {Pane} pane @returns {PhaseMark[]} */
 function findPhaseMarks(page, { view, ratio }) {
-    return view.phaseMarks(page.state.internals, laneRows(page, view)).map(({ phase, row, from, to }) => {
+    return view.c.phase_marks(Number(page.state.internals), laneRows(page, view)).map(({ phase, row, from, to }) => {
         return { phase, row, from: from / ratio, to: to / ratio, name: page.session.string(view.c.phase(phase).name) };
     });
 }

@@ -80,7 +80,7 @@ export function legendEntries(page, event, most) {
     });
     // What the picture shows at other moments follows, where there is room.
     const seen = new Set(entries.map(({ focus }) => focus.id));
-    const counts = { stream: view.facts.streams, pool: view.facts.pools, category: session.categoryNames().length };
+    const counts = { stream: view.facts.streams, pool: view.facts.pools, category: session.categories.length };
     const made = state.colorBy === "category" ? view.c.categories_made() : -1;
     const known = /** @type {Record<string, number>} */ (counts)[state.colorBy];
     for (let key = state.colorBy === "pool" ? 1 : 0; key < known && entries.length < most; key++)

@@ -100,15 +100,15 @@ export async function loadPayload(session, text, report) {
 /** Inflates all pieces, a few at a time. Some browsers inflate in the main thread, where promises alone would never let
  * them draw. @param {Session} session @param {(done: number) => void} report */
 export async function inflatePieces(session, report) {
-    const count = session.c.pieces() >>> 0;
+    const pieces = session.c.pieces();
     const turn = turns();
     let next = 0;
     const work = async () => {
-        while (next < count) {
+        while (next < pieces.length) {
             await turn();
-            if (next === count) return;
-            report(next / count);
-            const { packed, packed_nbytes, target, raw_nbytes } = session.c.piece(next++);
+            if (next === pieces.length) return;
+            report(next / pieces.length);
+            const { packed, packed_nbytes, target, raw_nbytes } = pieces[next++];
             await inflateInto(session.bytes(packed, packed_nbytes), session.bytes(target, raw_nbytes));
         }
     };

@@ -18,7 +18,7 @@ async function start() {
     const loaded = await loadPage(reportProgress);
     const opening = knownOpening();
     await prepareFirst(loaded, !opening, reportProgress);
-    if (loaded.facts.devices === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
+    if (loaded.devices.length === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
     const page = createPage(new View(loaded, 0), "", null);
     page.opening = opening;
     reportProgress("Drawing", 0.95);

@@ -5,7 +5,6 @@ import { DRAW_DARK, DRAW_FOUND } from "page_api";
 import { context2d, cutText, pen, sizeCanvas, theme, themeColor } from "./canvas.js";
 import { lifetimeText, poolText, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
-import { floats } from "./session.js";
 import { replayOnce, replaysOf } from "./replay.js";
 import { COLORINGS, heldMoment, isDark, MAP_ORDERS, momentText } from "./state.js";
 import { dotted, formatBytes, formatPlural, make, makeSwatch, setText } from "./text.js";
@@ -167,11 +166,9 @@ function drawNames(page, context, top, bottom) {
 function drawFreeSizes(/** @type {Page} */ page, context, top) {
     const { view } = page;
     const { ratio } = page.plot;
-    const count = view.c.map_labels(scrolled(page), page.map.picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
-    const rows = floats(view.module, view.c.map_label_rows(), count * 4).slice();
     pen(context, { font: `600 11px ${theme.font}`, textAlign: "center", lineJoin: "round" });
-    for (let i = 0; i < count; i++) {
-        const [x, end, y, bytes] = rows.subarray(4 * i, 4 * i + 4);
+    const least = Math.round(LABEL_LEAST * ratio);
+    for (const { x, end, y, bytes } of view.c.map_labels(scrolled(page), page.map.picture.height, least)) {
         const middle = page.gutter.left + (x + end) / 2 / ratio;
         pen(context, { lineWidth: FREE_WIDTH, strokeStyle: themeColor("--unused-soft") });
         context.strokeText(formatBytes(bytes), middle, y / ratio - top + 11);

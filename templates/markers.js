@@ -1,6 +1,7 @@
 // Marks for moments that people look for: the peak, out of memory, earlier snapshots. Draws their lines, and labels
 // that never touch.
 import { context2d, middleOfEvent, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
+import { once } from "./questions.js";
 import { momentText, timedDevices } from "./state.js";
 import { askedText, formatBytes, formatExactBytes, makeButton } from "./text.js";
 
@@ -11,11 +12,14 @@ export function oomMarker(page, i, shown = page.view) {
     return { event, kind: "oom", text: "Out of memory", title };
 }
 
+const SNAPSHOTS_MOST = 200;
+
+const askSnapshots = once((view) => view.c.snapshots().slice(0, SNAPSHOTS_MOST));
+
 /** Marks snapshots that were taken during the recording. If a loop took thousands, only the first ones are marked.
  * @param {Page} page @param {View} shown */
 function snapshotMarkers(page, shown) {
-    return Array.from({ length: Math.min(SNAPSHOTS_MOST, shown.facts.snapshots) }, (_, i) => {
-        const { event, bytes } = shown.c.snapshot(i);
+    return askSnapshots(shown).map(({ event, bytes }) => {
         const title = `Earlier snapshot: ${formatBytes(bytes)} active; ${momentText(page, event, shown)}`;
         return { event, kind: "snapshot", text: "Snapshot", title };
     });
@@ -92,8 +96,6 @@ export function visibleGhosts(/** @type {Page} */ page, pane = page.plot) {
 
 /** @type {Record<string, string>} */
 const MARKER_SIGNS = { oom: "\u2715", peak: "\u25be", snapshot: "\u25cb" };
-
-const SNAPSHOTS_MOST = 200;
 
 /** The largest distance of a label from its line, in CSS pixels. */
 const MARKER_SHIFT = 160;

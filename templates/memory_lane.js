@@ -40,7 +40,7 @@ const columnsOf = perPage(() => ({
 }));
 
 /** When memory was given back. */
-const askReleases = once(({ c }) => Array.from({ length: c.releases() >>> 0 }, (_, i) => c.release_group(i)));
+const askReleases = once(({ c }) => c.releases());
 
 /** The height of the lane in CSS pixels, as the user has dragged it. @param {Page} page */
 const laneSize = (page) => page.state.laneSize || HEIGHT;

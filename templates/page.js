@@ -297,7 +297,7 @@ function fillDevices(/** @type {Page} */ page) {
     if (session.devices.filter((device) => device.events > 0).length > 1)
         ui.device.append(make("option", "", "All devices on one axis", { value: ALL, disabled: !view.facts.has_time }));
     // Finding the longest of a thousand names would take time before anything is seen, so the browser sizes the menu.
-    if (session.facts.devices > 64) ui.device.style.setProperty("field-sizing", "content");
+    if (session.devices.length > 64) ui.device.style.setProperty("field-sizing", "content");
     // A device's peak takes as long as its layout, so that of large devices is found only when somebody opens the menu.
     const events = session.devices.reduce((sum, device) => sum + device.events, 0);
     const name = () => void inTurns(namePeaks(page), () => {});
@@ -310,9 +310,9 @@ const PEAKS_AT_ONCE = 200000;
 /** Adds each device's peak to the menu. @param {Page} page */
 function* namePeaks(page) {
     const { session } = page;
-    for (const option of Array.from(page.ui.device.options).slice(0, session.facts.devices)) {
+    for (const option of Array.from(page.ui.device.options).slice(0, session.devices.length)) {
         const [index, label] = [Number(option.value), deviceLabel(option.text)];
-        const peak = `peak ${formatBytes(session.devicePeak(index))}`;
+        const peak = `peak ${formatBytes(session.c.device_peak(index))}`;
         option.label = dotted(label, peak, formatPlural(session.devices[index].events, "event"));
         yield;
     }

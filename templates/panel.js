@@ -56,7 +56,7 @@ function rowColor(/** @type {Page} */ page, site) {
     const { session, state, view } = page;
     if (state.colorBy === "site") return view.siteColor(site, isDark(page));
     if (state.colorBy !== "category" || !listsCategories(page)) return "";
-    const names = session.categoryNames();
+    const names = session.categories;
     const key = names.indexOf(session.siteText(site).replace(/_/g, " "));
     return keyColor(page, COLORINGS.indexOf("category"), key < 0 ? names.indexOf("other") : key);
 }

@@ -204,13 +204,11 @@ export function askBlocks(view, at) {
     const refusal = view.sentence("map_refusal");
     if (refusal) throw new Error(`Nothing can be said about blocks: ${refusal}.`);
     view.c.replay();
-    const held = view.c.blocks(from);
-    const segments = Array.from({ length: held.segments }, (_, i) => {
-        const { bytes, stream, pool, flags, ...place } = view.c.segment(i);
+    view.c.gap(from);
+    const segments = view.c.segments().map(({ bytes, stream, pool, flags, ...place }) => {
         return { address: addressText(place), bytes, stream, pool, expandable: (flags & SEGMENT_EXPANDABLE) !== 0 };
     });
-    const blocks = Array.from({ length: held.blocks }, (_, i) => {
-        const { bytes, requested_bytes, state, allocation: id, ...place } = view.c.block(i);
+    const blocks = view.c.blocks().map(({ bytes, requested_bytes, state, allocation: id, ...place }) => {
         const [name, allocation] = [BLOCK_STATES[state] ?? "free", id < 0 ? null : id];
         return { address: addressText(place), bytes, requested_bytes, state: name, allocation };
     });
@@ -239,20 +237,14 @@ export function once(ask) {
 }
 
 /** The steps of the loop; empty if it has none. @type {(view: View) => Step[]} */
-export const askSteps = once((view) =>
-    Array.from({ length: view.c.steps() }, (_, i) => {
-        const step = view.c.step(i);
-        return { ...step, name: `#${step.number}` };
-    }),
-);
+export const askSteps = once((view) => view.c.steps().map((step) => ({ ...step, name: `#${step.number}` })));
 
 /** @typedef {{from: number, to: number, name: string, names: string[]}} Part forward, backward, optimizer and what lies
  * around them */
 
 /** @type {(view: View) => Part[]} */
 export const askParts = once((view) =>
-    Array.from({ length: view.c.parts() >>> 0 }, (_, i) => {
-        const { from, to, kind } = view.c.part(i);
+    view.c.parts().map(({ from, to, kind }) => {
         return { from, to, name: view.partNames(kind)[0], names: view.partNames(kind) };
     }),
 );
@@ -260,14 +252,11 @@ export const askParts = once((view) =>
 /** When each layer ran between two events, as parts of steps; of more than `most` only one.
  * @param {View} view @param {number} first @param {number} last @param {number} most */
 export function askLayers(view, first, last, most) {
-    /** @type {Part[]} */
-    const parts = [];
-    for (let i = -1; (i = view.c.layer_after(i, first, last)) >= 0 && parts.length <= most;) {
-        const { from, to, kind, step } = view.c.layer(i);
+    const layers = view.c.layers(first, last, most + 1);
+    return layers.slice(0, layers.length > most ? 1 : most).map(({ from, to, kind, step }) => {
         const name = `layer ${step} ${view.partNames(kind)[0]}`;
-        parts.push({ from, to, name, names: [name, `layer ${step}`, `${step}`] });
-    }
-    return parts.length > most ? parts.slice(0, 1) : parts;
+        return { from, to, name, names: [name, `layer ${step}`, `${step}`] };
+    });
 }
 
 /** The report's findings as `strata report --json` has them, the most urgent first. */

@@ -216,7 +216,7 @@ const callsOfView = (page) => ({
         return {
             ...allocationForScripts(page, allocation),
             pool: poolText(page, pool),
-            category: session.categoryNames()[category],
+            category: session.categories[category],
             compileContext: session.string(context.compile),
             userMetadata: session.string(context.metadata),
         };

@@ -42,9 +42,18 @@ const recordOrNone = (module, fields, place) => (place === 0 ? null : readRecord
 /** @template C @typedef {{[K in keyof C]: C[K] extends (...numbers: infer N) => infer R ? (...numbers: N) => R | null :
  * never}} OrNone the same calls, for records that may not be there */
 
+/** Records of the module, whose number comes first. @param {ModuleExports} module @param {readonly string[]} fields
+ * @param {number} place @param {string} call */
+function readRows(module, fields, place, call) {
+    if (place === 0) throw new RangeError(`${call}: there is not enough memory in this tab.`);
+    const first = (place >>> 0) + 8;
+    const length = floats(module, place, 1)[0];
+    return Array.from({ length }, (_, i) => readRecord(module, fields, first + 8 * fields.length * i, call));
+}
+
 /** Binds the calls of a kind of handle to one. WebAssembly returns 32-bit numbers as signed ones, so results that the
  * list of calls marks as a place or a count are made unsigned here. @param {ModuleExports} module
- * @param {"session_" | "view_"} kind @param {Record<string, string>} rows what fills a record @param {number} handle
+ * @param {"session_" | "view_"} kind @param {Record<string, string | [string]>} rows what fills a record or records @param {number} handle
  * @param {typeof readRecord | typeof recordOrNone} [read] */
 export function bindCalls(module, kind, rows, handle, read = readRecord) {
     /** @type {Record<string, (...numbers: number[]) => unknown>} */
@@ -53,8 +62,9 @@ export function bindCalls(module, kind, rows, handle, read = readRecord) {
         if (!exported.startsWith(kind)) continue;
         const name = exported.slice(kind.length);
         const call = module[exported].bind(null, handle);
-        const fields = /** @type {Record<string, readonly string[]>} */ (RECORDS)[rows[name]];
-        bound[name] = fields ? (...numbers) => read(module, fields, call(...numbers), name) : call;
+        const fields = /** @type {Record<string, readonly string[]>} */ (RECORDS)[String(rows[name])];
+        const reads = Array.isArray(rows[name]) ? readRows : read;
+        bound[name] = fields ? (...numbers) => reads(module, fields, call(...numbers), name) : call;
     }
     return bound;
 }
@@ -89,14 +99,19 @@ export class Session {
         this.facts = /** @type {record_recording} */ ({});
         /** @type {record_device[]} */
         this.devices = [];
-        /** @type {string[]} */
+        /** Names of categories as people write them: "optimizer state". @type {string[]} */
         this.categories = [];
+        /** The categories from the lowest area up. @type {number[]} */
+        this.areaOrder = [];
     }
 
     /** Reads facts and devices, once the recording is in the module. */
     start() {
         this.facts = this.c.recording();
-        this.devices = Array.from({ length: this.facts.devices }, (_, i) => this.c.device(i));
+        this.devices = this.c.devices();
+        const categories = this.c.category_names();
+        this.categories = categories.map((name) => this.decode(name).replace(/_/g, " "));
+        this.areaOrder = categories.map(({ nth_area }) => nth_area);
     }
 
     /** @param {number} place @param {number} nbytes */
@@ -158,8 +173,7 @@ export class Session {
     /** Round values for an axis.
      * @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most */
     ticks(kind, low, high, most) {
-        const count = kind === "bytes" ? this.c.ticks_bytes(low, high, most) : this.c.ticks_decimal(low, high, most);
-        return Array.from(floats(this.module, this.c.ticks(), count));
+        return this.c.ticks(kind === "bytes" ? 1 : 0, low, high, most).map(({ at }) => at);
     }
 
     /** Facts that the writer added. @returns {Record<string, unknown>} */
@@ -169,28 +183,15 @@ export class Session {
 
     /** @param {number[]} devices ordinals */
     diagnostics(...devices) {
-        return Array.from({ length: this.facts.diagnostics }, (_, i) => this.c.diagnostic(i))
+        return this.c
+            .diagnostics()
             .filter(({ device }) => devices.includes(device))
             .map(({ code, message, device }) => ({ code: this.string(code), message: this.string(message), device }));
-    }
-
-    /** Names of categories as people write them: "optimizer state". */
-    categoryNames() {
-        if (this.categories.length === 0)
-            for (let i = 0; this.module.session_category_name(this.handle, i) !== 0; i++)
-                this.categories.push(this.decode(this.c.category_name(i)).replace(/_/g, " "));
-        return this.categories;
     }
 
     /** Index of the device with an ordinal, -1: none. @param {number} ordinal */
     deviceIndex(ordinal) {
         return this.devices.findIndex((device) => device.ordinal === ordinal);
-    }
-
-    /** The highest total of a device, whether or not a view shows it. @param {number} index */
-    devicePeak(index) {
-        const place = this.c.device_peak(index);
-        return place === 0 ? 0 : floats(this.module, place, 1)[0];
     }
 }
 
@@ -299,18 +300,6 @@ export class View {
         return { allocation: allocation < 0 ? null : allocation, event };
     }
 
-    /** The bands of the lane in the last drawing. @param {boolean} internal @param {number} rows
-     * @returns {record_phase_mark[]} */
-    phaseMarks(internal, rows) {
-        const count = this.c.phase_marks(internal ? 1 : 0, rows) >>> 0;
-        if (count === 0) return [];
-        const numbers = floats(this.module, this.c.phase_mark_rows(), count * 4).slice();
-        return Array.from({ length: count }, (_, i) => {
-            const [phase, row, from, to] = numbers.subarray(4 * i, 4 * i + 4);
-            return { phase, row, from, to };
-        });
-    }
-
     /** The edges of an allocation's band in the last drawing: pairs of bytes, from column `first` on.
      * @param {number} allocation */
     outline(allocation) {
@@ -359,18 +348,13 @@ export class View {
      * The groups stay in the module, so a million of them make no objects here.
      * @param {number} event @param {GroupBy} by */
     groups(event, by) {
-        return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
+        return this.rangeGroups(event, event, 0, by);
     }
 
     /** Groups the answer to a question about the events [from, to). @param {number} from @param {number} to
-     * @param {number} what as the module counts it @param {GroupBy} by */
+     * @param {number} what as the module counts it @param {GroupBy} by @returns {Held} */
     rangeGroups(from, to, what, by) {
-        return this.hold(this.c.range_groups(from, to, what, GROUP_BYS.indexOf(by)) >>> 0);
-    }
-
-    /** @param {number} count @returns {Held} */
-    hold(count) {
-        return (this.held = { count, ...this.c.groups_sum() });
+        return (this.held = this.c.groups(from, to, what, GROUP_BYS.indexOf(by)));
     }
 
     /** The first groups of the last request. @param {number} most */

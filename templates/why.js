@@ -1,5 +1,5 @@
 // Why: what Strata concludes, as cards with figures and buttons that show the evidence.
-import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "page_api";
+import { CHECK_CLEAR, CHECK_FOUND } from "page_api";
 import { actionLine, breakable, sureWord } from "./action_line.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./replay.js";
 import { oomParts, shareBar } from "./oom_card.js";
@@ -300,12 +300,12 @@ function findingCard(page, finding, index, open) {
 /** Lists the checks other than growth: a tick if the fault would have been seen, a dash if it could not be seen. */
 function checkList(/** @type {Page} */ { session, view }) {
     const list = make("ul", "looked-for");
-    for (let i = 0, state; (state = view.c.check(i)) <= CHECK_NOT_JUDGED; i++) {
-        if (state === CHECK_FOUND) continue;
-        const clear = state === CHECK_CLEAR;
+    for (let i = 0, check; (check = view.find.check(i)); i++) {
+        if (check.state === CHECK_FOUND) continue;
+        const clear = check.state === CHECK_CLEAR;
         const named = { role: "img", "aria-label": clear ? "not found:" : "not judged:" };
         const sign = make("span", clear ? "sign clear" : "sign", clear ? "✓" : "–", named);
-        list.append(make("li", "", sign, ...breakable(session.decode(view.c.check_text(i)))));
+        list.append(make("li", "", sign, ...breakable(session.decode(check))));
     }
     return list;
 }

@@ -31,7 +31,6 @@ struct page_view;
 #define SESSION1(result, name, ...) \
     PAGE_EXPORT(session_##name) result session_##name(struct page_session *, __VA_ARGS__);
 #define SESSION2                      SESSION1
-#define SESSION3                      SESSION1
 #define SESSION0_RECORD(record, name) SESSION0(place, name)
 #define SESSION1_RECORD(record, ...)  SESSION1(place, __VA_ARGS__)
 #define VIEW0(result, name)           PAGE_EXPORT(view_##name) result view_##name(struct page_view *);
@@ -43,7 +42,13 @@ struct page_view;
 #define VIEW0_RECORD(record, name)    VIEW0(place, name)
 #define VIEW1_RECORD(record, ...)     VIEW1(place, __VA_ARGS__)
 #define VIEW2_RECORD                  VIEW1_RECORD
+#define VIEW4_RECORD                  VIEW1_RECORD
 #define VIEW5_RECORD                  VIEW1_RECORD
+#define SESSION0_ROWS                 SESSION0_RECORD
+#define SESSION4_ROWS                 SESSION1_RECORD
+#define VIEW0_ROWS                    VIEW0_RECORD
+#define VIEW2_ROWS                    VIEW1_RECORD
+#define VIEW3_ROWS                    VIEW1_RECORD
 #include "render/page/page_api.def"
 #undef CONSTANT
 #undef FLAG

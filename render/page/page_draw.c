@@ -256,24 +256,16 @@ i32 view_band_names_step(struct page_view *view, u32 rows, u32 columns) {
     return progress == NAMES_FOUND ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
 }
 
-u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {
+place view_band_rooms(struct page_view *view, u32 rows, u32 columns) {
     while (view_band_names_step(view, rows, columns) == PAYLOAD_MORE) {
     }
-    return view->names.count;
-}
-
-place view_band_name(struct page_view *view, u32 index) {
-    if (index >= view->names.count)
-        return 0;
-    return FILL(view, band_name, view->names.name[index].color, view->names.name[index].ink);
-}
-
-place view_band_room(struct page_view *view, u32 index, u32 which) {
-    if (index >= view->names.count || which >= ROOM_COUNT)
-        return 0;
-    const struct label_room *room = &view->names.name[index].room[which];
+    const struct band_name *name = view->names.name;
     uint32_t height = view_scene(view)->view.height;
-    return FILL(view, band_room, room->from, room->to, height - room->top, height - room->bottom);
+    return FILL_ROWS(view, band_room, view->names.count * ROOM_COUNT, i, name[i / ROOM_COUNT].color,
+                     name[i / ROOM_COUNT].ink, name[i / ROOM_COUNT].room[i % ROOM_COUNT].from,
+                     name[i / ROOM_COUNT].room[i % ROOM_COUNT].to,
+                     height - name[i / ROOM_COUNT].room[i % ROOM_COUNT].top,
+                     height - name[i / ROOM_COUNT].room[i % ROOM_COUNT].bottom);
 }
 
 place view_band_text(struct page_view *view, u32 index) {

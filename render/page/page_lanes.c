@@ -89,18 +89,12 @@ place view_lanes(struct page_view *view) {
     return FILL(view, lanes, (double)(place)view->lanes, width);
 }
 
-u32 view_releases(struct page_view *view) {
+place view_releases(struct page_view *view) {
     struct page_device *device = view_now(view);
-    return device_counts(view->session, device) ? device->releases.count : 0;
-}
-
-place view_release_group(struct page_view *view, u32 index) {
-    const struct page_device *device = view_now(view);
-    if (!device->laned || index >= device->releases.count)
-        return 0;
-    const struct release_group *group = &device->releases.group[index];
-    return FILL(view, release_group, group->event, group->count, (double)group->bytes,
-                (double)group->taken_bytes, group->cause, group->out_of_memory, group->stack);
+    uint32_t count = device_counts(view->session, device) ? device->releases.count : 0;
+    const struct release_group *group = device->releases.group;
+    return FILL_ROWS(view, release_group, count, i, group[i].event, group[i].count, (double)group[i].bytes,
+                     group[i].cause, group[i].out_of_memory, group[i].stack);
 }
 
 static bool bands_begin(struct page_session *session, struct page_device *device) {

@@ -129,8 +129,6 @@ static bool map_hold(struct page_view *view, struct page_map *map, uint32_t mome
 void page_map_forget(struct page_map *map) {
     map->there = false;
     map->laid = (struct memory_map){0};
-    map->labels = NULL;
-    map->label_capacity = 0;
     arena_release(&map->holding);
     arena_release(&map->laying);
 }
@@ -154,15 +152,12 @@ place view_map(struct page_view *view, f64 event, u32 order, u32 width, u32 room
                             .narrow = scaled(46, ratio_q8),
                             .room = room};
     arena_release(&map->laying);
-    map->labels = NULL;
-    map->label_capacity = 0;
     map->laid = (struct memory_map){0};
     if (!map_hold(view, map, moment_of(view, event)) ||
         !memory_map_make(&map->laid, &map->held, (enum map_order)order, grid, &map->laying))
         return 0;
     return FILL(view, map, map->laid.height, map->held.n_segments, map->held.n_blocks, map->laid.n_groups,
-                map->laid.n_parts, map->held.n_outside, (double)map->held.outside_bytes,
-                (double)map->laid.row_bytes);
+                map->laid.n_parts, map->held.n_outside, (double)map->held.outside_bytes);
 }
 
 place view_map_draw(struct page_view *view, u32 scroll, u32 height, u32 flags, u32 color_by) {
@@ -188,9 +183,8 @@ place view_map_group(struct page_view *view, u32 index) {
     if (index >= map->n_groups)
         return 0;
     const struct map_group *group = &map->group[index];
-    return FILL(view, map_group, group->y, group->first_part, group->n_parts, group->n_segments,
-                group->n_free_blocks, (double)group->bytes, (double)group->free_bytes, group->pool,
-                group->stream, group->small);
+    return FILL(view, map_group, group->y, group->n_parts, group->n_segments, group->n_free_blocks,
+                (double)group->bytes, (double)group->free_bytes, group->pool, group->stream, group->small);
 }
 
 u32 view_map_part_from(struct page_view *view, u32 y) {
@@ -220,7 +214,6 @@ static place cell_fill(struct page_view *view, uint32_t segment, uint32_t block)
         .address_low = (uint32_t)part->address,
         .bytes = (double)part->size,
         .state = part->state,
-        .guessed = part->guessed,
         .segment_bytes = (double)whole->size,
         .segment_birth = (double)whole->birth - 1,
         .segment_stack = whole->stack,
@@ -268,9 +261,9 @@ place view_map_place(struct page_view *view, u32 block, u32 nth) {
     return FILL(view, map_place, found.x_q8 / 256.0, found.end_q8 / 256.0, found.y);
 }
 
-/* Finds the free blocks of the rows shown that have room for a text with their size. */
-static uint32_t labels_of_part(struct page_map *map, const struct map_part *part, uint32_t least,
-                               uint32_t count, uint32_t most) {
+/* Finds the free blocks of a part that have room for a text with their size. */
+static uint32_t labels_of_part(const struct page_map *map, const struct map_part *part, uint32_t least,
+                               struct record_map_label *label, uint32_t count, uint32_t most) {
     const struct held_segment *segment = &map->held.segment[part->segment];
     uint32_t at = held_block_from(&map->held, segment, segment->address + part->from);
     for (; at < segment->first_block + segment->n_blocks && count < most; at++) {
@@ -280,29 +273,28 @@ static uint32_t labels_of_part(struct page_map *map, const struct map_part *part
             break;
         uint32_t x = map_part_q8(part, from) >> 8, end = map_part_q8(part, from + block->size) >> 8;
         if (block->allocation == ALLOCATION_NONE && end - x >= least)
-            map->labels[count++] =
+            label[count++] =
                 (struct record_map_label){part->x + x, part->x + end, part->y, (double)block->size};
     }
     return count;
 }
 
-u32 view_map_labels(struct page_view *view, u32 scroll, u32 height, u32 least) {
+place view_map_labels(struct page_view *view, u32 scroll, u32 height, u32 least) {
     enum { MOST = 2000 };
-    struct page_map *map = &view->map;
+    const struct page_map *map = &view->map;
     uint32_t count = 0;
-    if (map->laid.held == NULL || !ARENA_GROW(&map->laying, map->labels, map->label_capacity, MOST))
+    struct record_map_label *label = rows_make(&view->rows, &view->arena, MOST, sizeof *label);
+    if (label == NULL)
         return 0;
-    for (uint32_t i = memory_map_part_from(&map->laid, scroll); i < map->laid.n_parts; i++) {
+    for (uint32_t i = map->laid.held == NULL ? 0 : memory_map_part_from(&map->laid, scroll);
+         i < map->laid.n_parts; i++) {
         const struct map_part *part = &map->laid.part[i];
         if (part->y - scroll >= height && part->y > scroll)
             break;
-        count = labels_of_part(map, part, least, count, MOST);
+        count = labels_of_part(map, part, least, label, count, MOST);
     }
-    return count;
-}
-
-place view_map_label_rows(struct page_view *view) {
-    return (place)view->map.labels;
+    view->rows.number[0] = count;
+    return (place)view->rows.number;
 }
 
 /* ---- why, and for whom ---- */
@@ -327,7 +319,7 @@ place view_gap(struct page_view *view, f64 event) {
                 (double)cause[GAP_FREE_BLOCKS], (double)cause[GAP_EXPANDABLE_TAIL],
                 (double)cause[GAP_PRIVATE], (double)cause[GAP_CONTRADICTION], gap->exact,
                 (double)gap->largest_free_bytes, gap->n_segments, gap->n_pinned,
-                (double)gap->pinned_free_bytes, map->pools.count);
+                (double)gap->pinned_free_bytes);
 }
 
 /* The place in the list of the first hole after a block; 0 where there is no such block. O(log holes). */
@@ -383,10 +375,29 @@ i32 view_hole_kept(struct page_view *view, u32 allocation) {
     return lies ? largest : -1;
 }
 
-place view_pool_use(struct page_view *view, u32 index) {
-    if (gap_held(view) == NULL || index >= view->gap_of->pools.count)
-        return 0;
-    const struct pool_use *use = &view->gap_of->pools.use[index];
-    return FILL(view, pool_use, use->pool, use->is_private, use->n_segments, use->n_allocations,
-                (double)use->live_bytes, (double)use->reserved_bytes, (double)use->free_bytes);
+place view_pool_uses(struct page_view *view) {
+    uint32_t count = gap_held(view) != NULL ? view->gap_of->pools.count : 0;
+    const struct pool_use *use = count != 0 ? view->gap_of->pools.use : NULL;
+    return FILL_ROWS(view, pool_use, count, i, use[i].pool, use[i].is_private, use[i].n_segments,
+                     use[i].n_allocations, (double)use[i].live_bytes, (double)use[i].reserved_bytes,
+                     (double)use[i].free_bytes);
+}
+
+place view_segments(struct page_view *view) {
+    const struct held *held = gap_held(view);
+    const struct held_segment *segment = held == NULL ? NULL : held->segment;
+    return FILL_ROWS(view, segment, held == NULL ? 0 : held->n_segments, i,
+                     (double)(segment[i].address >> 32), (uint32_t)segment[i].address,
+                     (double)segment[i].size, segment[i].stream, segment[i].pool, segment[i].flags);
+}
+
+place view_blocks(struct page_view *view) {
+    const struct held *held = gap_held(view);
+    const struct held_block *block = held == NULL ? NULL : held->block;
+    const uint64_t *size = view_allocations(view)->size;
+    return FILL_ROWS(view, block, held == NULL ? 0 : held->n_blocks, i, (double)(block[i].address >> 32),
+                     (uint32_t)block[i].address, (double)block[i].size,
+                     block[i].allocation != ALLOCATION_NONE ? (double)size[block[i].allocation] : 0,
+                     block[i].state,
+                     block[i].allocation != ALLOCATION_NONE ? (double)block[i].allocation : -1.0);
 }

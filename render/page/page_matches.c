@@ -219,18 +219,6 @@ i32 view_match_step(struct page_view *view) {
     return PAYLOAD_OK;
 }
 
-u32 view_match_count(struct page_view *view) {
-    return view->n_matches;
-}
-
-f64 view_largest_match(struct page_view *view) {
-    return (double)view->largest_match;
-}
-
-f64 view_match_row(struct page_view *view, u32 index) {
-    return index < view->n_matches ? (double)view->matches[index] : -1.0;
-}
-
-place view_match_ids(struct page_view *view) {
-    return (place)view->matches;
+place view_match_list(struct page_view *view) {
+    return FILL(view, listed, (double)(place)view->matches, view->n_matches, (double)view->largest_match);
 }

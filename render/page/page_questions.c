@@ -1,5 +1,5 @@
 /* Answers questions about the allocations alive at a moment or in a range: sums by group, a tree of callers, the
- * difference between two sets; and lists the blocks of the device's memory. */
+ * difference between two sets; and the state when memory ran out. */
 #include "analysis/findings/oom.h"
 #include "render/page/page_state.h"
 
@@ -159,27 +159,11 @@ bool device_segments(struct page_session *session, struct page_device *device) {
     return device->segments.device != NULL;
 }
 
-place view_blocks(struct page_view *view, f64 event) {
-    struct page_device *device = view_now(view);
-    view->held = (struct held){0};
-    arena_release(&view->holding);
-    if (segments_refusal(device->timeline.trace, device->timeline.device) != NULL ||
-        !device_segments(view->session, device) ||
-        !fragmentation_state(&view->held, &device->timeline, &device->segments,
-                             device->replayed ? &device->replay : NULL, moment_of(view, event),
-                             &view->holding))
-        return 0;
-    return FILL(view, held, view->held.n_segments, view->held.n_blocks, view->held.n_outside,
-                (double)view->held.outside_bytes);
-}
-
-/* Takes the memory of the last `blocks` answer. */
 place view_oom_state(struct page_view *view, u32 index) {
     const struct timeline *timeline = view_timeline(view);
     struct oom_state oom;
     if (index >= timeline->device->n_ooms)
         return 0;
-    view->held = (struct held){0};
     arena_release(&view->holding);
     oom_state_of(&oom, timeline, &timeline->device->ooms[index]);
     if (!oom_free_blocks_of(&oom, timeline->device, &view->holding))
@@ -187,23 +171,4 @@ place view_oom_state(struct page_view *view, u32 index) {
     return FILL(view, oom_state, (double)oom.live_bytes, (double)oom.reserved_bytes, (double)oom.unused_bytes,
                 (double)oom.lacking_bytes, oom.reserved_known, oom.free_blocks_known, oom.at_end,
                 (double)oom.free_blocks.all.largest_bytes, oom.free_blocks.all.n_free_blocks);
-}
-
-place view_segment(struct page_view *view, u32 index) {
-    if (index >= view->held.n_segments)
-        return 0;
-    const struct held_segment *segment = &view->held.segment[index];
-    return FILL(view, segment, (double)(segment->address >> 32), (uint32_t)segment->address,
-                (double)segment->size, segment->stream, segment->pool, segment->flags, segment->first_block,
-                segment->n_blocks);
-}
-
-place view_block(struct page_view *view, u32 index) {
-    if (index >= view->held.n_blocks)
-        return 0;
-    const struct held_block *block = &view->held.block[index];
-    bool used = block->allocation != ALLOCATION_NONE;
-    return FILL(view, block, (double)(block->address >> 32), (uint32_t)block->address, (double)block->size,
-                used ? (double)view_allocations(view)->size[block->allocation] : 0, block->state,
-                used ? (double)block->allocation : -1.0, block->guessed);
 }

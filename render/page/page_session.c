@@ -7,6 +7,14 @@
 #include "render/page/page_state.h"
 #include "render/raster/areas.h"
 
+void *rows_make(struct page_rows *rows, struct arena *arena, uint32_t count, size_t record_nbytes) {
+    if (!ARENA_GROW(arena, rows->number, rows->capacity,
+                    1 + (uint64_t)count * (record_nbytes / sizeof *rows->number)))
+        return NULL;
+    rows->number[0] = count;
+    return rows->number + 1;
+}
+
 /* ---- loading ---- */
 
 place session_new(void) {
@@ -60,16 +68,10 @@ i32 session_open(struct page_session *session) {
     return error;
 }
 
-u32 session_pieces(struct page_session *session) {
-    return session->payload.n_pieces;
-}
-
-place session_piece(struct page_session *session, u32 index) {
-    if (index >= session->payload.n_pieces)
-        return 0;
-    const struct payload_piece *piece = &session->payload.pieces[index];
-    return FILL(session, piece, (double)(place)piece->packed, piece->packed_nbytes,
-                (double)(place)piece->target, piece->raw_nbytes);
+place session_pieces(struct page_session *session) {
+    const struct payload_piece *piece = session->payload.pieces;
+    return FILL_ROWS(session, piece, session->payload.n_pieces, i, (double)(place)piece[i].packed,
+                     piece[i].packed_nbytes, (double)(place)piece[i].target, piece[i].raw_nbytes);
 }
 
 /* The last step of unpacking: the recording is read, or cannot be read. */
@@ -108,8 +110,7 @@ place session_recording(struct page_session *session) {
     const struct trace *trace = &session->trace;
     return FILL(session, recording, trace->meta, trace->settings, trace->kind, trace->rank,
                 trace_has_allocations(trace), trace_has_call_sites(trace), trace_has_segments(trace),
-                trace->n_devices, trace->n_diagnostics, trace->strings.count, trace->frames.count,
-                trace->stacks.count, trace->contexts.count);
+                trace->frames.count, trace->stacks.count, trace->contexts.count);
 }
 
 /* ---- text ---- */
@@ -121,11 +122,10 @@ place session_string(struct page_session *session, u32 id) {
     return FILL(session, text, (double)(place)text.at, text.nbytes);
 }
 
-place session_diagnostic(struct page_session *session, u32 index) {
-    if (index >= session->trace.n_diagnostics)
-        return 0;
-    const struct diagnostic *diagnostic = &session->trace.diagnostics[index];
-    return FILL(session, diagnostic, diagnostic->code, diagnostic->message, diagnostic->device);
+place session_diagnostics(struct page_session *session) {
+    const struct diagnostic *note = session->trace.diagnostics;
+    return FILL_ROWS(session, diagnostic, session->trace.n_diagnostics, i, note[i].code, note[i].message,
+                     note[i].device);
 }
 
 place session_frame(struct page_session *session, u32 id) {
@@ -171,16 +171,9 @@ place session_site_text(struct page_session *session, u32 site) {
     return FILL(session, text, (double)(place)session->site_text, word_length(session->site_text));
 }
 
-u32 session_category_at(struct page_session *session, u32 nth) {
-    (void)session;
-    return nth < CATEGORY_COUNT ? areas_category(nth) : nth;
-}
-
-place session_category_name(struct page_session *session, u32 category) {
-    if (category >= CATEGORY_COUNT)
-        return 0;
-    const char *name = category_label[category].name;
-    return FILL(session, text, (double)(place)name, word_length(name));
+place session_category_names(struct page_session *session) {
+    return FILL_ROWS(session, category, CATEGORY_COUNT, i, (double)(place)category_label[i].name,
+                     word_length(category_label[i].name), areas_category(i));
 }
 
 /* ---- devices ---- */
@@ -232,41 +225,25 @@ i32 session_prepare(struct page_session *session, u32 index, u32 all) {
     return PAYLOAD_OK;
 }
 
-place session_device(struct page_session *session, u32 index) {
-    if (index >= session->trace.n_devices)
-        return 0;
-    const struct device_trace *device = &session->trace.devices[index];
-    struct run_us run = run_us_of(device);
-    return FILL(session, device, device->ordinal, device->name, (double)device->capacity_bytes,
-                device->n_events, device->allocations.count, device->n_ooms,
-                device->n_ooms > 0 ? (double)device->ooms[device->n_ooms - 1].event : -1, (double)run.first,
-                (double)run.from, (double)run.to);
+place session_devices(struct page_session *session) {
+    const struct device_trace *device = session->trace.devices;
+    return FILL_ROWS(session, device, session->trace.n_devices, i, device[i].ordinal, device[i].name,
+                     (double)device[i].capacity_bytes, device[i].n_events, device[i].allocations.count,
+                     device[i].n_ooms,
+                     device[i].n_ooms > 0 ? (double)device[i].ooms[device[i].n_ooms - 1].event : -1,
+                     (double)run_us_of(&device[i]).first, (double)run_us_of(&device[i]).from,
+                     (double)run_us_of(&device[i]).to);
 }
 
-place session_device_peak(struct page_session *session, u32 index) {
+f64 session_device_peak(struct page_session *session, u32 index) {
     const struct page_device *device = session_device_built(session, index);
-    if (device == NULL)
-        return 0;
-    session->record[0] = (double)device->timeline.peak_bytes;
-    return (place)session->record;
+    return device == NULL ? 0 : (double)device->timeline.peak_bytes;
 }
 
 /* ---- axes ---- */
 
-static u32 ticks_store(struct page_session *session, struct ticks ticks) {
-    for (uint32_t i = 0; i < ticks.count; i++)
-        session->ticks[i] = (double)ticks.at[i];
-    return ticks.count;
-}
-
-u32 session_ticks_decimal(struct page_session *session, f64 low, f64 high, u32 most) {
-    return ticks_store(session, ticks_decimal(integer_of(low), integer_of(high), most));
-}
-
-u32 session_ticks_bytes(struct page_session *session, f64 low, f64 high, u32 most) {
-    return ticks_store(session, ticks_bytes(bytes_of(low), bytes_of(high), most));
-}
-
-place session_ticks(struct page_session *session) {
-    return (place)session->ticks;
+place session_ticks(struct page_session *session, u32 bytes, f64 low, f64 high, u32 most) {
+    struct ticks ticks = bytes != 0 ? ticks_bytes(bytes_of(low), bytes_of(high), most)
+                                    : ticks_decimal(integer_of(low), integer_of(high), most);
+    return FILL_ROWS(session, tick, ticks.count, i, (double)ticks.at[i]);
 }

@@ -19,27 +19,24 @@ static bool parts_of(struct page_view *view, const uint32_t *allocations, uint32
     return true;
 }
 
-/* Groups the allocations of an extent that the filter leaves. */
-static uint32_t extent_group(struct page_view *view, struct extent extent, uint32_t by) {
+/* Without memory there are none. */
+place view_groups(struct page_view *view, f64 from, f64 to, u32 what, u32 by) {
     uint32_t *allocations = NULL, n_allocations = 0;
+    uint64_t bytes = 0, count = 0;
     view->n_groups = 0;
     arena_release(&view->grouping);
-    if (!extent_allocations(view_timeline(view), extent, view_counted(view), &view->grouping, &allocations,
-                            &n_allocations) ||
+    if (!extent_allocations(view_timeline(view), view_extent(view, what, from, to), view_counted(view),
+                            &view->grouping, &allocations, &n_allocations) ||
         !(by == GROUP_BY_PARTS ? parts_of(view, allocations, n_allocations)
                                : groups_of(view_timeline(view), allocations, n_allocations, NULL,
                                            by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &view->grouping,
                                            &view->groups, &view->n_groups)))
         view->n_groups = 0;
-    return view->n_groups;
-}
-
-u32 view_groups(struct page_view *view, f64 event, u32 by) {
-    return extent_group(view, view_extent(view, EXTENT_AT, event, event), by);
-}
-
-u32 view_range_groups(struct page_view *view, f64 from, f64 to, u32 what, u32 by) {
-    return extent_group(view, view_extent(view, what, from, to), by);
+    for (uint32_t i = 0; i < view->n_groups; i++) {
+        bytes += view->groups[i].bytes;
+        count += view->groups[i].count;
+    }
+    return FILL(view, grouped, view->n_groups, (double)count, (double)bytes);
 }
 
 place view_group(struct page_view *view, u32 index) {
@@ -48,15 +45,6 @@ place view_group(struct page_view *view, u32 index) {
     const struct group *group = &view->groups[index];
     return FILL(view, group, (double)group->bytes, (u32)group->count, group->site, group->stack,
                 group->of_free ? GROUP_OF_FREE : group->part);
-}
-
-place view_groups_sum(struct page_view *view) {
-    uint64_t bytes = 0, allocations = 0;
-    for (uint32_t i = 0; i < view->n_groups; i++) {
-        bytes += view->groups[i].bytes;
-        allocations += view->groups[i].count;
-    }
-    return FILL(view, sum, (double)allocations, (double)bytes);
 }
 
 place view_site_sum(struct page_view *view, u32 site, f64 event) {

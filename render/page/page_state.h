@@ -94,15 +94,23 @@ struct page_map {
     uint64_t *hole_rest;   /* [n_holes + 1] bytes of the hole and all after it */
     uint32_t n_holes;
     struct memory_map laid; /* its `held` NULL: not laid out */
-    struct record_map_label *labels;
-    uint8_t *rgba; /* in the view's arena */
-    uint32_t label_capacity, rgba_capacity;
+    uint8_t *rgba;          /* in the view's arena */
+    uint32_t rgba_capacity;
 };
 
 void page_map_forget(struct page_map *map);
 
 /* The record that a call filled last: as many numbers as the longest record has, which is `facts`. */
 enum { RECORD_MOST = sizeof(struct record_facts) / sizeof(double) };
+
+/* Records that a call returns: their number, then their fields. */
+struct page_rows {
+    double *number;
+    uint32_t capacity;
+};
+
+/* Makes room for `count` records and writes their number; the first ones stay as they are. NULL: no memory. */
+void *rows_make(struct page_rows *rows, struct arena *arena, uint32_t count, size_t record_nbytes);
 
 /* A session's progress in loading a recording. */
 enum session_stage {
@@ -125,7 +133,7 @@ struct page_session {
     struct arena arena; /* memory for what is computed from the trace */
     struct page_device *devices;
     uint32_t frames_capacity, *frames; /* of the stack requested last */
-    double ticks[TICKS_MAX];
+    struct page_rows rows;
     char site_text[1024];
     double record[RECORD_MOST];
 };
@@ -159,7 +167,7 @@ struct page_view {
     struct page_session *session;
     uint32_t index; /* index of its device */
     struct arena arena, grouping;
-    /* memory of the tree, the pairs, the blocks, and the matches */
+    /* memory of the tree, the pairs, the state at an OOM, and the matches */
     struct arena planting, pairing, holding, listing;
     struct scene scene;
     struct scene banded; /* scene of segments; shown instead of `scene` if `by_segments` */
@@ -172,7 +180,6 @@ struct page_view {
     uint32_t n_pairs;
     struct tree tree;
     uint32_t through; /* frame that trees begin with; 0: trees hold everything */
-    struct held held;
     struct page_map map;
     struct page_map beside;  /* holds only the state, of a moment that the map does not show */
     struct page_map *gap_of; /* the map whose gap was requested last; NULL: neither */
@@ -192,7 +199,7 @@ struct page_view {
     bool dense;  /* its bands were too thin to be told apart */
     /* what is laid out of the request, anew after each change of what is shown */
     enum { LAID_NOTHING, LAID_BANDS, LAID_PARTED, LAID_ALL } laid;
-    struct record_phase_mark *marks;
+    struct page_rows rows;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     struct areas areas;
     double *curve, *area_bytes, *lanes, *spark;
@@ -208,9 +215,8 @@ struct page_view {
     struct matching matching;
     uint64_t largest_match; /* bytes */
     uint32_t *bright;       /* ids of the allocations lit at the last request */
-    uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, marks_capacity, spans_capacity,
-        spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity,
-        bright_capacity;
+    uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, spans_capacity, spans_of,
+        rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity, bright_capacity;
     double record[RECORD_MOST];
 };
 
@@ -330,6 +336,16 @@ static inline const uint64_t *view_counted(const struct page_view *view) {
 /* Fills the handle's record as one of this kind and returns its place. */
 #define FILL(handle, kind, ...) \
     (*(struct record_##kind *)(handle)->record = (struct record_##kind){__VA_ARGS__}, (place)(handle)->record)
+
+/* Fills the handle's rows with `count` records for i = 0 .. count - 1 and returns their place. */
+#define FILL_ROWS(handle, kind, count, i, ...)                                                         \
+    __extension__({                                                                                    \
+        uint32_t n_rows = (count);                                                                     \
+        struct record_##kind *row = rows_make(&(handle)->rows, &(handle)->arena, n_rows, sizeof *row); \
+        for (uint32_t i = 0; row != NULL && (i) < n_rows; (i)++)                                       \
+            row[i] = (struct record_##kind){__VA_ARGS__};                                              \
+        row != NULL ? (place)(handle)->rows.number : 0;                                                \
+    })
 
 /* The same for a terminated text, which must outlive the record. NULL: 0. */
 static inline place view_text(struct page_view *view, const char *text) {

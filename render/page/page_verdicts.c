@@ -36,9 +36,13 @@ static const struct verdicts *spans_of(const struct page_view *view) {
     return session_verdicts(view->session, view_now(view), DEVICE_SPANNED);
 }
 
-u32 view_steps(struct page_view *view) {
+place view_steps(struct page_view *view) {
     const struct verdicts *verdicts = spans_of(view);
-    return verdicts == NULL ? 0 : verdicts->steps.count;
+    const struct span *span = verdicts == NULL ? NULL : verdicts->steps.span;
+    return FILL_ROWS(view, step, verdicts == NULL ? 0 : verdicts->steps.count, i,
+                     (double)span[i].from_moment - 1, (double)span[i].to_moment,
+                     (double)span[i].peak_moment - 1, (double)span[i].begin_bytes, (double)span[i].peak_bytes,
+                     (double)span[i].end_bytes, (double)turns_number(&verdicts->turns, span[i].step));
 }
 
 u32 view_findings(struct page_view *view) {
@@ -46,33 +50,15 @@ u32 view_findings(struct page_view *view) {
     return verdicts == NULL ? 0 : verdicts->findings.count;
 }
 
-place view_step(struct page_view *view, u32 index) {
-    const struct verdicts *verdicts = spans_of(view);
-    if (verdicts == NULL || index >= verdicts->steps.count)
-        return 0;
-    const struct span *span = &verdicts->steps.span[index];
-    return FILL(view, step, (double)span->from_moment - 1, (double)span->to_moment,
-                (double)span->peak_moment - 1, (double)span->begin_bytes, (double)span->peak_bytes,
-                (double)span->end_bytes, (double)turns_number(&verdicts->turns, span->step));
-}
-
 /* Annotations are left to their own lane. */
-u32 view_parts(struct page_view *view) {
+place view_parts(struct page_view *view) {
     const struct verdicts *verdicts = spans_of(view);
+    const struct span *span = verdicts == NULL ? NULL : verdicts->phases.span;
     uint32_t count = 0;
-    while (verdicts != NULL && count < verdicts->phases.count &&
-           verdicts->phases.span[count].kind != SPAN_ANNOTATION)
+    while (verdicts != NULL && count < verdicts->phases.count && span[count].kind != SPAN_ANNOTATION)
         count++;
-    return count;
-}
-
-place view_part(struct page_view *view, u32 index) {
-    const struct verdicts *verdicts = spans_of(view);
-    if (verdicts == NULL || index >= verdicts->phases.count)
-        return 0;
-    const struct span *span = &verdicts->phases.span[index];
-    return FILL(view, part, (double)span->from_moment - 1, (double)span->to_moment, span->kind,
-                span->step == SPAN_NO_STEP ? -1.0 : (double)span->step);
+    return FILL_ROWS(view, part, count, i, (double)span[i].from_moment - 1, (double)span[i].to_moment,
+                     span[i].kind, span[i].step == SPAN_NO_STEP ? -1.0 : (double)span[i].step);
 }
 
 static bool session_blocks(struct page_session *session, struct page_device *device) {
@@ -91,22 +77,19 @@ uint32_t session_layers(struct page_session *session, struct page_device *device
     return device->n_layers;
 }
 
-i32 view_layer_after(struct page_view *view, i32 index, f64 from, f64 to) {
-    uint32_t n = session_layers(view->session, view_now(view));
-    const struct layer_span *layers = view_now(view)->layer;
-    for (uint32_t i = index < 0 ? 0 : (uint32_t)index + 1; i < n; i++)
-        if (layers[i].to_moment >= from && layers[i].from_moment - 1.0 <= to)
-            return (i32)i;
-    return -1;
-}
-
-place view_layer(struct page_view *view, u32 index) {
-    const struct page_device *device = view_now(view);
-    if (index >= device->n_layers)
+place view_layers(struct page_view *view, f64 from, f64 to, u32 most) {
+    uint32_t n = session_layers(view->session, view_now(view)), count = 0;
+    const struct layer_span *span = view_now(view)->layer;
+    struct record_part *row = rows_make(&view->rows, &view->arena, n < most ? n : most, sizeof *row);
+    if (row == NULL)
         return 0;
-    const struct layer_span *span = &device->layer[index];
-    return FILL(view, part, (double)span->from_moment - 1, (double)span->to_moment,
-                span->backward ? SPAN_BACKWARD : SPAN_FORWARD, span->layer);
+    for (uint32_t i = 0; i < n && count < most; i++)
+        if (span[i].to_moment >= from && span[i].from_moment - 1.0 <= to)
+            row[count++] =
+                (struct record_part){span[i].from_moment - 1.0, span[i].to_moment,
+                                     span[i].backward ? SPAN_BACKWARD : SPAN_FORWARD, span[i].layer};
+    view->rows.number[0] = count;
+    return (place)view->rows.number;
 }
 
 place view_part_name(struct page_view *view, u32 kind, u32 nth) {
@@ -135,19 +118,12 @@ place view_judged_text(struct page_view *view) {
     return view_text(view, view->name);
 }
 
-u32 view_check(struct page_view *view, u32 index) {
-    const struct verdicts *verdicts = verdicts_of(view);
-    return verdicts == NULL || index >= verdicts_checks(verdicts)
-               ? CHECK_NOT_JUDGED + 1
-               : verdicts_check(verdicts, index, view->name, sizeof view->name).state;
-}
-
-place view_check_text(struct page_view *view, u32 index) {
+place view_check(struct page_view *view, u32 index) {
     const struct verdicts *verdicts = verdicts_of(view);
     if (verdicts == NULL || index >= verdicts_checks(verdicts))
         return 0;
-    verdicts_check(verdicts, index, view->name, sizeof view->name);
-    return view_text(view, view->name);
+    enum check_state state = verdicts_check(verdicts, index, view->name, sizeof view->name).state;
+    return FILL(view, check, state, (double)(place)view->name, word_length(view->name));
 }
 
 static const struct finding *finding_at(const struct verdicts *verdicts, uint32_t index) {

@@ -24,7 +24,6 @@ static void view_forget(struct page_view *view) {
     arena_release(&view->listing);
     view->matching = (struct matching){0};
     view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
-    view->held = (struct held){0};
     view_spark_forget(view);
 }
 
@@ -122,7 +121,6 @@ place view_facts(struct page_view *view) {
         .has_time = timeline_timed(timeline),
         .first_us = (double)timeline->first_us,
         .ooms = device->n_ooms,
-        .snapshots = device->n_snapshots,
         .streams = device->n_streams,
         .pools = device->n_pools,
         .phases = phases->count,
@@ -186,25 +184,10 @@ place view_oom(struct page_view *view, u32 index) {
     return FILL(view, oom, oom->event, known_or_less(oom->size), known_or_less(oom->device_free), oom->stack);
 }
 
-place view_snapshot(struct page_view *view, u32 index) {
+place view_snapshots(struct page_view *view) {
     const struct device_trace *device = view_timeline(view)->device;
-    if (index >= device->n_snapshots)
-        return 0;
-    return FILL(view, snapshot, device->snapshots[index].event, (double)device->snapshots[index].size);
-}
-
-place view_stream(struct page_view *view, u32 index) {
-    const struct device_trace *device = view_timeline(view)->device;
-    if (index >= device->n_streams)
-        return 0;
-    return FILL(view, stream, (double)(device->streams[index] >> 32), (uint32_t)device->streams[index]);
-}
-
-place view_pool(struct page_view *view, u32 index) {
-    const struct device_trace *device = view_timeline(view)->device;
-    if (index >= device->n_pools)
-        return 0;
-    return FILL(view, pool, (double)device->pools[index].first, (double)device->pools[index].second);
+    return FILL_ROWS(view, snapshot, device->n_snapshots, i, device->snapshots[i].event,
+                     (double)device->snapshots[i].size);
 }
 
 u32 view_stack_site(struct page_view *view, u32 stack) {
@@ -303,7 +286,7 @@ static const struct phase_span *phase_spans(struct page_view *view, enum axis ax
 }
 
 /* A band within the last pixel of the band before it in its row is left out, because that pixel is painted already. */
-u32 view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
+place view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
     const struct phases *phases = &view_now(view)->phases;
     const struct view *window = &view_scene(view)->view;
     double painted[PHASE_OPEN_MAX] = {0},
@@ -322,15 +305,14 @@ u32 view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
                to = (double)(end - window->from_q16) * scale;
         if (end <= window->from_q16 || to < painted[row])
             continue;
-        if (!ARENA_GROW(&view->arena, view->marks, view->marks_capacity, (uint64_t)count + 1))
+        struct record_phase_mark *mark = rows_make(&view->rows, &view->arena, count + 1, sizeof *mark);
+        if (mark == NULL)
             return 0;
-        view->marks[count++] =
+        mark[count++] =
             (struct record_phase_mark){i, row, from < 0 ? 0 : from, to > window->width ? window->width : to};
         painted[row] = (to > from ? to : from) + 1;
     }
-    return count;
-}
-
-place view_phase_mark_rows(struct page_view *view) {
-    return (place)view->marks;
+    return rows_make(&view->rows, &view->arena, count, sizeof(struct record_phase_mark)) != NULL
+               ? (place)view->rows.number
+               : 0;
 }

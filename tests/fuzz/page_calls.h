@@ -35,6 +35,16 @@
     CALL(session, result, "", name, 5, , TAKE(a, 0), TAKE(b, 1), TAKE(c, 2), TAKE(d, 3), TAKE(e, 4))
 #define SESSION5_RECORD(record, name, a, b, c, d, e) \
     CALL(session, place, #record, name, 5, , TAKE(a, 0), TAKE(b, 1), TAKE(c, 2), TAKE(d, 3), TAKE(e, 4))
+#undef SESSION0_ROWS
+#undef SESSION4_ROWS
+#undef VIEW0_ROWS
+#undef VIEW2_ROWS
+#undef VIEW3_ROWS
+#define SESSION0_ROWS(record, name)             SESSION0(place, name)
+#define SESSION4_ROWS(record, name, a, b, c, d) SESSION4(place, name, a, b, c, d)
+#define VIEW0_ROWS(record, name)                VIEW0(place, name)
+#define VIEW2_ROWS(record, name, a, b)          VIEW2(place, name, a, b)
+#define VIEW3_ROWS(record, name, a, b, c)       VIEW3(place, name, a, b, c)
 #undef VIEW0
 #undef VIEW0_RECORD
 #define VIEW0(result, name)        CALL(view, result, "", name, 0, )

@@ -107,7 +107,6 @@ def drawing(recipe, device):
         calls.view("pick", 100, 100)
         calls.view("outline", 40)
         calls.view("phase_marks", color_by & 1, 9)
-        calls.view("phase_mark_rows")
         calls.view("curve", 0, 0, 1024, 100, color_by & 1)
     calls.view("light", 0, 3)
     calls.draw(flags=8)
@@ -125,9 +124,9 @@ def searching(recipe, device):
         for text in FILTERS:
             calls.words(slot, text)
             for name, values in (("kept", ()), ("matches", (60,)), ("next_match", (0, 1)), ("next_match", (90, -1)),
-                                 ("hits", (0, 0, 1024, 50)), ("narrow", (1,)), ("groups", (60, 0)),
-                                 ("match_rows", (len(text) % 6, slot, 8 * slot - 1, 200)), *[("match_step", ())] * 12, ("match_count", ()),
-                                 ("match_row", (0,)), ("narrow", (0,))):
+                                 ("hits", (0, 0, 1024, 50)), ("narrow", (1,)), ("groups", (60, 60, 0, 0)),
+                                 ("match_rows", (len(text) % 6, slot, 8 * slot - 1, 200)), *[("match_step", ())] * 12, ("match_list", ()),
+                                 ("narrow", (0,))):
                 calls.view(name, *values)
         calls.draw(flags=2)
     calls.view("filter_off")
@@ -149,7 +148,7 @@ def questions(recipe, device):
     for what in range(7):
         calls.view("tree", what, 16, 240, what & 1, what * 30)
         calls.view("node", 1)
-        calls.view("range_groups", 16, 240, what & 1, what % 3)
+        calls.view("groups", 16, 240, what & 1, what % 3)
         calls.view("group", 0)
     for allocation in (0, 30, 200):
         calls.view("siblings", allocation)
@@ -167,7 +166,6 @@ def memory(recipe, device):
         calls.view("map", (200, 60, 0, 512)[order], order, 300, 200, 256)
         calls.view("map_draw", 0, 150, order & 1, order)
         calls.view("map_labels", 0, 150, 8)
-        calls.view("map_label_rows")
         for index in (0, 1, 2):
             calls.view("map_group", index)
             calls.view("map_part", index)
@@ -180,10 +178,9 @@ def memory(recipe, device):
         calls.view("next_hole", -1)
         calls.view("next_hole", 3)
         calls.view("hole", 3)
-        calls.view("pool_use", 0)
-        calls.view("blocks", 200)
-        calls.view("segment", 0)
-        calls.view("block", 0)
+        calls.view("pool_uses")
+        calls.view("segments")
+        calls.view("blocks")
     return bytes(calls.out)
 
 

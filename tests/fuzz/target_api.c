@@ -223,8 +223,9 @@ static void request_fill(struct caller *caller) {
 }
 
 static void pieces_inflate(struct page_session *session) {
-    for (u32 i = 0; i < session_pieces(session); i++) {
-        const struct record_piece piece = *(const struct record_piece *)session_piece(session, i);
+    const f64 *rows = (const f64 *)session_pieces(session);
+    for (u32 i = 0; rows != NULL && i < rows[0]; i++) {
+        const struct record_piece piece = ((const struct record_piece *)(rows + 1))[i];
         examine_inflate((const uint8_t *)(place)piece.packed, (size_t)piece.packed_nbytes,
                         (uint8_t *)(place)piece.target, (size_t)piece.raw_nbytes);
     }
