@@ -110,8 +110,8 @@ static inline bool rect_is_inside(struct rect a, int32_t width, int32_t height) 
 }
 
 static inline bool box_may_touch_text(const struct chart_box *box) {
-    return box->kind == CHART_FILL ||
-           box->kind == CHART_GHOST; /* phases and requests lie below their names */
+    /* phases and requests lie below their names, a frame lies around them */
+    return box->kind == CHART_FILL || box->kind == CHART_GHOST || box->kind == CHART_FRAME;
 }
 
 static inline void assert_layout_is_sound(const struct chart_layout *layout,
