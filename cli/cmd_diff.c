@@ -305,7 +305,7 @@ static const struct timeline *side_shown(const struct side *side) {
 /* Draws the difference. Returns an enum exit_code. */
 static int diff_draw(struct buffer *out, const struct diff *diff, const struct side *a, const struct side *b,
                      const struct settings *settings, struct arena *arena) {
-    struct picture_options options = picture_options_of(settings, NULL, diff->a.fingerprint);
+    struct chart_options options = picture_options_of(&a->recording, settings);
     options.fingerprint_b = diff->b.fingerprint;
     enum chart_error error = diff_chart_png(out, diff, side_shown(a), side_shown(b), &options, arena);
     if (error == CHART_OK)

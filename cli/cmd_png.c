@@ -14,9 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The options without the window and the capacity. */
-static struct chart_options chart_options_of(const struct recording *recording,
-                                             const struct settings *settings) {
+struct chart_options picture_options_of(const struct recording *recording, const struct settings *settings) {
     return (struct chart_options){
         .file = recording->input.name,
         .fingerprint = recording->fingerprint,
@@ -66,17 +64,6 @@ static void print_size(const struct settings *settings) {
                        settings->width, settings->height, settings->scale);
 }
 
-struct picture_options picture_options_of(const struct settings *settings, const char *file,
-                                          const char *fingerprint) {
-    return (struct picture_options){.width = settings->width,
-                                    .height = settings->height,
-                                    .scale = settings->scale,
-                                    .dark = strcmp(settings->theme, "dark") == 0,
-                                    .file = file,
-                                    .fingerprint = fingerprint,
-                                    .flags = settings->flags};
-}
-
 int picture_print_error(const char *file, enum chart_error error, const struct settings *settings) {
     if (error == CHART_SIZE) {
         print_size(settings);
@@ -92,7 +79,7 @@ int picture_print_error(const char *file, enum chart_error error, const struct s
 static int picture_draw(struct buffer *picture, const struct recording *recording,
                         const struct timeline *timeline, const struct settings *settings,
                         struct arena *scratch) {
-    struct chart_options options = chart_options_of(recording, settings);
+    struct chart_options options = picture_options_of(recording, settings);
     struct filter_set filter;
     if (!filter_set_make(&filter, recording, settings->filter, scratch))
         return EXIT_CODE_FAILED;

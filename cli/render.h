@@ -4,7 +4,7 @@
 #include "base/buffer.h"
 #include "cli/recording.h"
 #include "render/page/html.h"
-#include "render/png/picture.h"
+#include "render/png/chart.h"
 
 /* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h, `beside` as for
  * report_build. Any result but HTML_DONE was printed. In cmd_html.c. */
@@ -25,9 +25,8 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
 int picture_render(struct buffer *picture, struct recording *recording, const struct settings *settings,
                    uint32_t device);
 
-/* The options of a picture of diff, plan or whatif. In cmd_png.c. */
-struct picture_options picture_options_of(const struct settings *settings, const char *file,
-                                          const char *fingerprint);
+/* The options of a picture without the window, the filter and the capacity. In cmd_png.c. */
+struct chart_options picture_options_of(const struct recording *recording, const struct settings *settings);
 
 /* Prints why there is no picture. Lack of memory is left to the caller. `file`: whose picture; NULL: of several files.
  * Returns an enum exit_code. In cmd_png.c. */

@@ -67,12 +67,13 @@ function(strata_embed_packed input name)
     set(embedded_sources ${embedded_sources} PARENT_SCOPE)
 endfunction()
 
-# The records and constants that C and JavaScript share, which scripts import as "page_api".
+# The records and constants that C and JavaScript share, which scripts import as "page_api", and the colours.
 set(page_api ${embedded}/api.js)
 add_custom_command(
-    OUTPUT ${page_api}
+    OUTPUT ${page_api} ${embedded}/palette.css
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/page-api ${embedded} ${STRATA_CLANG}
-    DEPENDS scripts/page-api render/page/page_api.def render/raster/colorings.h templates/page.html
+    DEPENDS scripts/page-api render/page/page_api.def render/raster/colorings.h render/raster/palette.def
+            templates/page.html
     VERBATIM)
 
 # strata_bundle(ENTRY): an entry file of templates/ and all it imports as one minified file, ${embedded}/ENTRY, with
@@ -84,10 +85,10 @@ function(strata_bundle entry)
         OUTPUT ${embedded}/${entry}
         COMMAND ${STRATA_ESBUILD} templates/${entry} --bundle --minify --format=iife --charset=utf8
                 --target=chrome105,firefox121,safari16.4 --log-level=warning
-                --loader:.gz=base64 --alias:unpack.wasm.gz=${unpack_file} --alias:page_api=${page_api}
+                --loader:.gz=base64 --alias:unpack.wasm.gz=${unpack_file} --alias:page_api=${page_api} --alias:palette.css=${embedded}/palette.css
                 --metafile=${embedded}/${entry}.meta.json --outfile=${embedded}/${entry}
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-        DEPENDS ${template_files} ${unpack_file} ${page_api}
+        DEPENDS ${template_files} ${unpack_file} ${page_api} ${embedded}/palette.css
         VERBATIM)
 endfunction()
 

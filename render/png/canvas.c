@@ -170,20 +170,3 @@ bool canvas_text(struct canvas *canvas, struct font *font, struct font_style sty
     struct ink ink = {canvas, x, y, color};
     return font_draw(font, style, text, ink_glyph, &ink);
 }
-
-int32_t canvas_line_height(struct font_style style) {
-    return (int32_t)((style.px * 87 + 63) / 64);
-}
-
-int32_t canvas_line(struct canvas *canvas, struct font *font, struct font_style style, struct rect area,
-                    bool right, enum font_cut cut, uint32_t color, const char *text) {
-    char fitted[FONT_TEXT_NBYTES];
-    if (area.width <= 0)
-        return 0;
-    font_elide(font, style, text, (uint32_t)area.width, cut, fitted);
-    int32_t width = (int32_t)font_width(font, style, fitted);
-    int32_t ascent = (int32_t)font_ascent(style), descent = (int32_t)font_descent(style);
-    int32_t baseline = area.y + (canvas_line_height(style) - ascent - descent) / 2 + ascent;
-    int32_t x = right ? area.x + area.width - width : area.x;
-    return canvas_text(canvas, font, style, fitted, x, baseline, color) ? width : -1;
-}

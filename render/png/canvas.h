@@ -42,11 +42,3 @@ void canvas_blit(struct canvas *canvas, int32_t x, int32_t y, const uint8_t *rgb
 /* Draws one line of text that starts at x on the baseline y. False: no memory. */
 bool canvas_text(struct canvas *canvas, struct font *font, struct font_style style, const char *text,
                  int32_t x, int32_t y, uint32_t color);
-
-/* Draws a line of text at the left or right side of `area`, elided to its width; the area's height does not matter.
- * Returns the width drawn; below 0: no memory. */
-int32_t canvas_line(struct canvas *canvas, struct font *font, struct font_style style, struct rect area,
-                    bool right, enum font_cut cut, uint32_t color, const char *text);
-
-/* The height of such a line. */
-int32_t canvas_line_height(struct font_style style);

@@ -58,64 +58,46 @@ static bool draw_text(struct canvas *canvas, struct font *font, const struct cha
     return canvas_text(canvas, font, box->style, box->text, box->rect.x, baseline, box->color);
 }
 
-static bool draw_box(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
-                     const struct chart_box *box, uint32_t scale) {
-    int32_t pen = (int32_t)scale;
-    struct rect line = {box->rect.x, box->rect.y + box->rect.height / 2, box->rect.width, pen};
-    switch (box->kind) {
-    case CHART_TEXT: return draw_text(canvas, font, box);
-    case CHART_FILL: canvas_fill(canvas, box->rect, box->color, 255); break;
-    case CHART_SWATCH: draw_swatch(canvas, box, pen); break;
-    case CHART_DOTS: draw_dots(canvas, box, layout->colors.text, pen); break;
-    case CHART_HATCH: draw_hatch(canvas, box, layout->colors.background, pen); break;
-    case CHART_LINE: canvas_fill(canvas, line, box->color, 255); break;
-    case CHART_DASH: canvas_dash(canvas, line, 7 * scale, 5 * scale, box->color, 255); break;
-    case CHART_MARKER: canvas_triangle(canvas, box->rect, box->color); break;
-    case CHART_GHOST: draw_ghost(canvas, box, pen); break;
-    }
-    return true;
-}
+/* ---- everything ---- */
 
-/* ---- the plot ---- */
-
-static bool draw_map(struct canvas *canvas, const struct chart_layout *layout,
-                     const struct chart_input *input) {
-    const struct memory_map *map = &layout->map.laid;
-    if (map->held == NULL || layout->map.rect.height <= 0)
-        return true;
+/* Draws the plot or the map that belongs into a box. */
+static bool draw_raster(struct canvas *canvas, const struct chart_layout *layout,
+                        const struct chart_box *box) {
     struct raster raster;
-    struct map_picture picture = {.map = map,
-                                  .timeline = input->timeline,
-                                  .style = input->style,
-                                  .keep = chart_keep(input),
-                                  .height = (uint32_t)layout->map.rect.height};
-    uint8_t *rgba = malloc((size_t)map->grid.width * picture.height * 4);
-    raster_init(&raster, input->host);
-    bool drawn = rgba && map_raster_draw(&raster, &picture, rgba);
+    uint32_t width = (uint32_t)box->rect.width, height = (uint32_t)box->rect.height;
+    uint8_t *rgba = malloc((size_t)width * height * 4);
+    raster_init(&raster, layout->arena.host);
+    bool drawn =
+        rgba != NULL && (box->kind == CHART_PLOT ? raster_draw(&raster, box->scene, layout->style, rgba)
+                                                 : map_raster_draw(&raster, &layout->map.picture, rgba));
     if (drawn)
-        canvas_blit(canvas, layout->map.rect.x, layout->map.rect.y, rgba, map->grid.width, picture.height);
+        canvas_blit(canvas, box->rect.x, box->rect.y, rgba, width, height);
     raster_release(&raster);
     free(rgba);
     return drawn;
 }
 
-static bool draw_plot(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
-                      const struct chart_input *input) {
-    const struct scene *scene = &layout->scene;
-    if (layout->plot_is_text) {
-        canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
-        return true;
+static bool draw_box(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
+                     const struct chart_box *box) {
+    int32_t pen = (int32_t)layout->scale;
+    struct rect line = {box->rect.x, box->rect.y + box->rect.height / 2, box->rect.width, pen};
+    if (box->rect.height > box->rect.width)
+        line = box->rect;
+    switch (box->kind) {
+    case CHART_TEXT: return draw_text(canvas, font, box);
+    case CHART_FILL: canvas_fill(canvas, box->rect, box->color, 255); break;
+    case CHART_SWATCH: draw_swatch(canvas, box, pen); break;
+    case CHART_DOTS: draw_dots(canvas, box, layout->colors->text, pen); break;
+    case CHART_HATCH: draw_hatch(canvas, box, layout->colors->surface, pen); break;
+    case CHART_LINE: canvas_fill(canvas, line, box->color, 255); break;
+    case CHART_DASH: canvas_dash(canvas, line, 7 * layout->scale, 5 * layout->scale, box->color, 255); break;
+    case CHART_MARKER: canvas_triangle(canvas, box->rect, box->color); break;
+    case CHART_GHOST: draw_ghost(canvas, box, pen); break;
+    case CHART_FRAME: canvas_frame(canvas, box->rect, layout->scale, box->color, 255); break;
+    case CHART_PLOT:
+    case CHART_MAP: return draw_raster(canvas, layout, box);
     }
-    return chart_scene_draw(canvas, layout->plot.x, layout->plot.y, scene, input->style, input->host) &&
-           (input->options->no_names || chart_names_draw(canvas, font, layout, input, scene));
-}
-
-static bool draw_all(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
-                     const struct chart_input *input) {
-    bool drawn = draw_plot(canvas, font, layout, input) && draw_map(canvas, layout, input);
-    for (uint32_t i = 0; i < layout->n_boxes; i++)
-        drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], input->style->scale);
-    return drawn;
+    return true;
 }
 
 /* ---- the file ---- */
@@ -125,10 +107,12 @@ static enum chart_error write_png(struct buffer *out, const struct png_picture *
     char plot[80];
     snprintf(plot, sizeof plot, "%d %d %d %d", (int)layout->plot.x, (int)layout->plot.y,
              (int)layout->plot.width, (int)layout->plot.height);
-    const struct png_text texts[] = {{"Software", "Strata " STRATA_VERSION},
-                                     {"strata:fingerprint", options->fingerprint},
-                                     {"strata:flags", options->flags},
-                                     {"strata:plot", plot}};
+    struct png_text texts[4] = {{"Software", "Strata " STRATA_VERSION},
+                                {"strata:fingerprint", options->fingerprint},
+                                {"strata:flags", options->flags}};
+    texts[3] = options->fingerprint_b != NULL
+                   ? (struct png_text){"strata:fingerprint_b", options->fingerprint_b}
+                   : (struct png_text){"strata:plot", plot};
     if (png_write(out, picture, texts, sizeof texts / sizeof *texts))
         return CHART_OK;
     return out->failed ? CHART_NO_MEMORY : CHART_PNG;
@@ -196,16 +180,15 @@ static enum chart_error write_small(struct buffer *out, const struct canvas *can
     return error == CHART_OK && no_memory ? CHART_NO_MEMORY : error;
 }
 
-static enum chart_error draw_and_write(struct buffer *out, struct font *font, const struct chart_input *input,
-                                       const struct chart_layout *layout) {
-    const struct chart_options *options = input->options;
+enum chart_error chart_write(struct buffer *out, struct font *font, const struct chart_layout *layout,
+                             const struct chart_options *options) {
     struct canvas canvas;
-    if (!canvas_init(&canvas, options->width * options->scale, options->height * options->scale,
-                     layout->colors.background))
+    if (!canvas_init(&canvas, layout->width, layout->height, layout->colors->surface))
         return CHART_NO_MEMORY;
-    enum chart_error error = CHART_NO_MEMORY;
-    if (draw_all(&canvas, font, layout, input))
-        error = write_small(out, &canvas, layout, options);
+    bool drawn = true;
+    for (uint32_t i = 0; i < layout->n_boxes; i++)
+        drawn = drawn && draw_box(&canvas, font, layout, &layout->boxes[i]);
+    enum chart_error error = drawn ? write_small(out, &canvas, layout, options) : CHART_NO_MEMORY;
     canvas_release(&canvas);
     return error;
 }
@@ -215,7 +198,7 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
     struct chart_layout layout;
     enum chart_error error = chart_layout_make(&layout, input, font);
     if (error == CHART_OK)
-        error = draw_and_write(out, font, input, &layout);
+        error = chart_write(out, font, &layout, input->options);
     chart_layout_release(&layout);
     return error;
 }

@@ -8,13 +8,14 @@
 #include "render/raster/raster.h"
 
 struct chart_options {
-    const char *file;        /* name of the input as the reader knows it */
-    const char *fingerprint; /* of the input, "xxh128:" and 32 hex digits */
-    const char *title;       /* NULL: the file's name */
-    const char *plan;        /* the first sentence of the plan, for a line at the foot; NULL: none */
-    const char *flags;       /* command line flags that shaped the picture, for the text chunk; may be "" */
-    uint32_t width, height;  /* of the whole picture in pixels before scale: 320 .. 7680 by 240 .. 4320 */
-    uint32_t scale;          /* 1 .. 4: how many times larger everything is */
+    const char *file;          /* name of the input as the reader knows it */
+    const char *fingerprint;   /* of the input, "xxh128:" and 32 hex digits; of a difference A's */
+    const char *fingerprint_b; /* of a difference; otherwise NULL */
+    const char *title;         /* NULL: the file's name */
+    const char *plan;          /* the first sentence of the plan, for a line at the foot; NULL: none */
+    const char *flags;         /* command line flags that shaped the picture, for the text chunk; may be "" */
+    uint32_t width, height;    /* of the whole picture in pixels before scale: 320 .. 7680 by 240 .. 4320 */
+    uint32_t scale;            /* 1 .. 4: how many times larger everything is */
     enum axis axis;
     enum color_by color_by;
     uint32_t legend_moment;            /* moment of the legend's sums; UINT32_MAX: the peak */

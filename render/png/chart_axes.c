@@ -42,19 +42,8 @@ static void y_label(const struct y_unit *unit, uint64_t bytes, char *text, size_
         snprintf(text, capacity, unit->decimals == 10 ? "%s.%" PRIu64 : "%s.%02" PRIu64, whole.text, rest);
 }
 
-void chart_tick_text(const struct ticks *ticks, uint64_t top, uint32_t i, char *text, size_t capacity) {
-    struct y_unit unit = y_unit_of(ticks, top);
-    char number[48];
-    y_label(&unit, (uint64_t)ticks->at[i], number, sizeof number);
-    snprintf(text, capacity, "%s %s", number, unit.name);
-}
-
-static struct ticks y_ticks(const struct chart_maker *maker, const struct view *view) {
-    return raster_ticks(view, maker->in->options->scale);
-}
-
-static int32_t y_labels_width(struct chart_maker *maker, const struct view *view) {
-    struct ticks ticks = y_ticks(maker, view);
+int32_t chart_y_labels_width(const struct chart_maker *maker, const struct view *view) {
+    struct ticks ticks = raster_ticks(view, (uint32_t)maker->scale);
     struct y_unit unit = y_unit_of(&ticks, view->top_bytes);
     int32_t widest = chart_text_width(maker, maker->small, unit.name);
     for (uint32_t i = 0; i < ticks.count; i++) {
@@ -66,16 +55,12 @@ static int32_t y_labels_width(struct chart_maker *maker, const struct view *view
     return widest + maker->em / 2;
 }
 
-int32_t chart_y_labels_width(struct chart_maker *maker) {
-    return y_labels_width(maker, &maker->out->view);
-}
-
 void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct rect plot) {
     const struct chart_layout *out = maker->out;
-    struct ticks ticks = y_ticks(maker, view);
+    struct ticks ticks = raster_ticks(view, (uint32_t)maker->scale);
     struct y_unit unit = y_unit_of(&ticks, view->top_bytes);
     struct y_scale scale = y_scale_of(view);
-    int32_t line = chart_line(maker->small), width = y_labels_width(maker, view) - maker->em / 2;
+    int32_t line = chart_line(maker->small), width = chart_y_labels_width(maker, view) - maker->em / 2;
     struct rect at = {plot.x - maker->em / 2 - width, 0, width, line};
     /* numbers go upwards; a number that would touch the one below it is left out */
     int32_t free_to = INT32_MAX;
@@ -86,12 +71,12 @@ void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct
         at.y = plot.y + plot.height - above - line / 2;
         if (at.y + line > free_to)
             continue;
-        chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors.quiet, text);
+        chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors->dim, text);
         free_to = at.y;
     }
     /* The uppermost number may reach half a line above the plot. */
     at.y = plot.y - line / 2 - line - maker->scale;
-    chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors.quiet, unit.name);
+    chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors->dim, unit.name);
 }
 
 /* ---- x: event numbers, or time in a unit that suits the span ---- */
@@ -164,15 +149,15 @@ static int32_t x_tick_put(struct chart_maker *maker, int32_t x, int32_t y, const
     left = left < least ? least : left;
     if (left < free_from || left > most)
         return free_from;
-    chart_put(maker, CHART_FILL, (struct rect){x, y, maker->scale, height}, out->colors.quiet);
+    chart_put(maker, CHART_FILL, (struct rect){x, y, maker->scale, height}, out->colors->dim);
     chart_put_text(maker, (struct rect){left, y + height, width, 0}, CHART_LEFT, maker->small,
-                   out->colors.quiet, text);
+                   out->colors->dim, text);
     return left + width + maker->em / 2;
 }
 
 /* Writes the axis' title: its unit, and a remark if bands are grouped or the scale is cut. */
 static void x_title(const struct chart_layout *out, const char *title, char *text, size_t capacity) {
-    if (out->scene.n_groups != 0)
+    if (out->scene->n_groups != 0)
         snprintf(text, capacity, "%s \302\267 grouped by call site: most bands are under 3 px high", title);
     else if (out->view.bottom_bytes != 0)
         snprintf(text, capacity, "%s \302\267 from %s up", title, format_bytes(out->view.bottom_bytes).text);
@@ -196,7 +181,7 @@ static void x_axis_put(struct chart_maker *maker, int32_t y) {
     struct rect title = {out->plot.x, y + maker->em / 4 + chart_line(maker->small), out->plot.width, 0};
     char text[128];
     x_title(out, unit.title, text, sizeof text);
-    chart_put_text(maker, title, CHART_CENTER, maker->small, out->colors.quiet, text);
+    chart_put_text(maker, title, CHART_CENTER, maker->small, out->colors->dim, text);
 }
 
 void chart_axes_put(struct chart_maker *maker) {
@@ -210,5 +195,5 @@ void chart_axes_put(struct chart_maker *maker) {
         x_axis_put(maker, y);
     else
         chart_put_text(maker, (struct rect){out->plot.x, y + maker->em / 4, out->plot.width, 0}, CHART_CENTER,
-                       maker->small, out->colors.quiet, "the state when the snapshot was taken");
+                       maker->small, out->colors->dim, "the state when the snapshot was taken");
 }

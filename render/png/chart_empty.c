@@ -52,7 +52,7 @@ static struct rect oom_put(struct chart_maker *maker, struct rect area, const st
     chart_moment_text(maker->in->timeline, oom->event + 1, when, sizeof when);
     snprintf(both, sizeof both, "%s \xc2\xb7 %s", what, when);
     bool fits = chart_text_width(maker, maker->body, both) <= area.width;
-    return line_put(maker, area, maker->out->colors.alarm, fits ? both : what);
+    return line_put(maker, area, maker->out->colors->bad, fits ? both : what);
 }
 
 static void ooms_put(struct chart_maker *maker, struct rect area) {
@@ -63,7 +63,7 @@ static void ooms_put(struct chart_maker *maker, struct rect area) {
     if (device->n_ooms <= OOMS_MOST)
         return;
     snprintf(text, sizeof text, "and %s more", format_count(device->n_ooms - OOMS_MOST).text);
-    line_put(maker, area, maker->out->colors.alarm, text);
+    line_put(maker, area, maker->out->colors->bad, text);
 }
 
 static int32_t ooms_height(const struct chart_maker *maker) {
@@ -86,5 +86,5 @@ void chart_empty_put(struct chart_maker *maker) {
     ooms_put(maker, area);
     area.y += ooms;
     area.height -= ooms;
-    chart_put_paragraph(maker, area, maker->body, maker->out->colors.text, text);
+    chart_put_paragraph(maker, area, maker->body, maker->out->colors->text, text);
 }

@@ -57,7 +57,7 @@ static int32_t made_put(struct chart_maker *maker, struct rect area) {
     peak_made_text(&made, verdicts, text, sizeof text);
     return made.n_parts == 0
                ? area.y
-               : chart_put_lines(maker, area, maker->small, maker->out->colors.text, MADE_LINES, text) +
+               : chart_put_lines(maker, area, maker->small, maker->out->colors->text, MADE_LINES, text) +
                      maker->em;
 }
 
@@ -73,9 +73,9 @@ static void bar_parts(const struct chart_maker *maker, const struct oom_event *o
     const struct timeline *timeline = maker->in->timeline;
     uint64_t live = timeline->live[oom->event + 1], reserved = timeline_reserved_at(timeline, oom->event + 1);
     uint64_t unused = reserved > live ? reserved - live : 0;
-    parts[0] = (struct bar_part){CHART_FILL, maker->out->colors.live, live, "live"};
-    parts[1] = (struct bar_part){CHART_FILL, maker->out->colors.unused, unused, "unused"};
-    parts[2] = (struct bar_part){CHART_FILL, maker->out->colors.line, oom->device_free, "free"};
+    parts[0] = (struct bar_part){CHART_FILL, maker->out->colors->live, live, "live"};
+    parts[1] = (struct bar_part){CHART_FILL, maker->out->colors->unused, unused, "unused"};
+    parts[2] = (struct bar_part){CHART_FILL, maker->out->colors->line, oom->device_free, "free"};
 }
 
 /* A share of `width`, exact to a pixel for every pair of 64-bit figures. */
@@ -113,7 +113,7 @@ static void bar_put(struct chart_maker *maker, const struct finding *finding, st
         chart_put(maker, CHART_SWATCH, (struct rect){names, y + (line - side) / 2, side, side},
                   parts[i].color);
         chart_put_text(maker, (struct rect){names + side + maker->em / 4, y, text_width, 0}, CHART_LEFT,
-                       maker->small, maker->out->colors.quiet, text);
+                       maker->small, maker->out->colors->dim, text);
         names += side + text_width + maker->em;
     }
 }
@@ -122,9 +122,9 @@ static void bar_put(struct chart_maker *maker, const struct finding *finding, st
 static uint32_t finding_color(const struct chart_maker *maker, const struct finding *finding) {
     bool alarm = finding->severity == SEVERITY_HIGH &&
                  (finding->kind == FINDING_OUT_OF_MEMORY || finding->kind == FINDING_LEAK);
-    return alarm                                  ? maker->out->colors.alarm
-           : finding->severity >= SEVERITY_MEDIUM ? maker->out->colors.note
-                                                  : maker->out->colors.quiet;
+    return alarm                                  ? maker->out->colors->bad
+           : finding->severity >= SEVERITY_MEDIUM ? maker->out->colors->note
+                                                  : maker->out->colors->dim;
 }
 
 static int32_t finding_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
@@ -132,13 +132,13 @@ static int32_t finding_put(struct chart_maker *maker, const struct finding *find
     int32_t indent = maker->em * 3 / 4;
     struct rect inner = {area.x + indent, area.y, area.width - indent, 0};
     title_of(maker, finding, text);
-    inner.y = chart_put_lines(maker, inner, maker->bold, maker->out->colors.text, TITLE_LINES, text);
+    inner.y = chart_put_lines(maker, inner, maker->bold, maker->out->colors->text, TITLE_LINES, text);
     if (finding->kind == FINDING_OUT_OF_MEMORY) {
         bar_put(maker, finding, inner);
         inner.y += maker->em + chart_line(maker->small) + maker->em / 2;
     }
     finding_detail(maker->in->verdicts, finding, text, sizeof text);
-    inner.y = chart_put_lines(maker, inner, maker->small, maker->out->colors.quiet, DETAIL_LINES, text);
+    inner.y = chart_put_lines(maker, inner, maker->small, maker->out->colors->dim, DETAIL_LINES, text);
     chart_put(maker, CHART_FILL, (struct rect){area.x, area.y, maker->em / 4, inner.y - area.y},
               finding_color(maker, finding));
     return inner.y + maker->em;

@@ -50,10 +50,10 @@ static void ghost_text_put(struct chart_maker *maker, struct rect box, const str
     if (box.height < 2 * line + maker->em / 2)
         return; /* the flag above the plot says it already */
     chart_put_text(maker, (struct rect){box.x, y, box.width, 0}, CHART_CENTER,
-                   (struct font_style){FONT_BOLD, maker->small.px}, maker->out->colors.alarm,
+                   (struct font_style){FONT_BOLD, maker->small.px}, maker->out->colors->bad,
                    format_bytes(oom->size).text);
     chart_put_text(maker, (struct rect){box.x, y + line, box.width, 0}, CHART_CENTER, maker->small,
-                   maker->out->colors.alarm, "request");
+                   maker->out->colors->bad, "request");
 }
 
 void chart_ghost_put(struct chart_maker *maker, struct rect area) {
@@ -69,12 +69,12 @@ void chart_ghost_put(struct chart_maker *maker, struct rect area) {
     struct rect box = {area.x + pad, high, area.width - 2 * pad, low - high};
     if (box.height < 3 * pen)
         return;
-    chart_put(maker, CHART_GHOST, box, maker->out->colors.alarm);
+    chart_put(maker, CHART_GHOST, box, maker->out->colors->bad);
     if (asked > most && line > high)
         chart_put(maker, CHART_FILL, (struct rect){box.x, high, box.width, line - high},
-                  maker->out->colors.alarm);
+                  maker->out->colors->bad);
     if (most < maker->out->view.top_bytes)
         chart_put(maker, CHART_FILL, (struct rect){area.x, line - pen, area.width, 2 * pen},
-                  maker->out->colors.alarm);
+                  maker->out->colors->bad);
     ghost_text_put(maker, box, oom);
 }

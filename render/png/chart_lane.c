@@ -84,7 +84,7 @@ static void flag_of_peak(const struct chart_maker *maker, struct flag *flag) {
     snprintf(flag->text, sizeof flag->text, "%s %s \xc2\xb7 %s",
              moment == timeline->peak_moment ? "peak" : "highest here",
              format_bytes(timeline->live[moment]).text, when);
-    flag->color = maker->out->colors.text;
+    flag->color = maker->out->colors->text;
     flag->x = chart_moment_x(maker, moment);
 }
 
@@ -104,7 +104,7 @@ static void flag_of_oom(const struct chart_maker *maker, const struct oom_event 
     if (n > 1)
         snprintf(which, sizeof which, "OOM (last of %s)", format_count(n).text);
     chart_oom_text(oom, which, flag->text, sizeof flag->text);
-    flag->color = maker->out->colors.alarm;
+    flag->color = maker->out->colors->bad;
     flag->x = chart_moment_x(maker, oom->event + 1);
 }
 
@@ -112,7 +112,7 @@ static void flag_of_legend(const struct chart_maker *maker, struct flag *flag) {
     char when[96];
     chart_moment_text(maker->in->timeline, maker->in->moment, when, sizeof when);
     snprintf(flag->text, sizeof flag->text, "legend: %s", when);
-    flag->color = maker->out->colors.quiet;
+    flag->color = maker->out->colors->dim;
     flag->x = chart_moment_x(maker, maker->in->moment);
 }
 
@@ -201,7 +201,7 @@ static bool lane_arrange(const struct chart_maker *maker, const struct flag *fla
 static void marker_put(struct chart_maker *maker, struct rect lane, int32_t x, uint32_t color) {
     int32_t height = flag_marker_height(maker), width = height * 5 / 4 | 1;
     /* The marker is narrower, so that it shows on both sides of a peak that ends in an out-of-memory event. */
-    if (color == maker->out->colors.alarm)
+    if (color == maker->out->colors->bad)
         width = width / 2 | 1;
     struct rect rect = {x - width / 2, lane.y + lane.height - height - maker->scale, width, height};
     chart_put(maker, CHART_MARKER, rect, color);
@@ -235,7 +235,7 @@ static void oom_markers_put(struct chart_maker *maker, struct rect lane) {
         int32_t x = chart_moment_x(maker, device->ooms[i].event + 1);
         if (!oom_is_shown(maker, &device->ooms[i]) || x == last || x < 0 || x >= lane.width)
             continue;
-        marker_put(maker, lane, lane.x + x, maker->out->colors.alarm);
+        marker_put(maker, lane, lane.x + x, maker->out->colors->bad);
         last = x;
     }
 }
@@ -249,7 +249,7 @@ static void lane_put_reason(struct chart_maker *maker, struct rect lane) {
     chart_elsewhere_text(maker, elsewhere, sizeof elsewhere);
     snprintf(text, sizeof text, "%s%s", reason, elsewhere);
     bool fits = chart_paragraph_height(maker, lane.width, maker->small, text) <= lane.height;
-    chart_put_paragraph(maker, lane, maker->small, maker->out->colors.note, fits ? text : reason);
+    chart_put_paragraph(maker, lane, maker->small, maker->out->colors->note, fits ? text : reason);
 }
 
 void chart_lane_put(struct chart_maker *maker, struct rect lane) {

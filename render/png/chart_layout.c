@@ -10,28 +10,6 @@
 
 /* ---- sizes and colours ---- */
 
-/* The colours of the page (templates/base.css). */
-static const struct chart_colors colors_light = {.background = 0xffffff,
-                                                 .text = 0x1c2128,
-                                                 .quiet = 0x59636e,
-                                                 .line = 0xdde1e7,
-                                                 .alarm = 0xc0292b,
-                                                 .note = 0x8a5a00,
-                                                 .live = 0x4a76b8,
-                                                 .unused = 0xb97a14,
-                                                 .unused_soft = 0xf4dfb6,
-                                                 .phase = {0xe3e9f0, 0xd3dce6}};
-static const struct chart_colors colors_dark = {.background = 0x14181e,
-                                                .text = 0xe4e8ee,
-                                                .quiet = 0xa0aab6,
-                                                .line = 0x343b45,
-                                                .alarm = 0xff8078,
-                                                .note = 0xe6b866,
-                                                .live = 0x6288c4,
-                                                .unused = 0xc48a34,
-                                                .unused_soft = 0x46381e,
-                                                .phase = {0x252c36, 0x323b48}};
-
 static uint32_t square_root(uint32_t n) {
     uint32_t root = 0;
     while ((uint64_t)(root + 1) * (root + 1) <= n)
@@ -41,21 +19,35 @@ static uint32_t square_root(uint32_t n) {
 
 /* Text grows with the square root of the picture: 12 px at 800x450, 15 px at 1600x900, 23 px at 3840x2160. So a large
  * picture has more room for data and can still be read at half its size. */
-static void maker_sizes(struct chart_maker *maker) {
-    const struct chart_options *options = maker->in->options;
+bool chart_begin(struct chart_maker *maker, struct chart_layout *layout, const struct chart_options *options,
+                 struct font *font, struct arena_host host) {
     uint32_t wide = options->width * 9 / 16, side = options->height < wide ? options->height : wide;
     uint32_t em = square_root(side / 4), scale = options->scale;
     em = em < 12 ? 12 : em;
     uint32_t small = em * 15 / 16 < 12 ? 12 : em * 15 / 16;
-    maker->scale = (int32_t)scale;
-    maker->width = (int32_t)(options->width * scale);
-    maker->height = (int32_t)(options->height * scale);
-    maker->em = (int32_t)(em * scale);
-    maker->title = (struct font_style){FONT_BOLD, em * 11 / 8 * scale};
-    maker->body = (struct font_style){FONT_REGULAR, em * scale};
-    maker->bold = (struct font_style){FONT_BOLD, em * scale};
-    maker->small = (struct font_style){FONT_REGULAR, small * scale};
-    maker->out->names = (struct font_style){FONT_REGULAR, small * 7 / 8 * scale};
+    *layout = (struct chart_layout){.colors = &inks[options->dark],
+                                    .width = options->width * scale,
+                                    .height = options->height * scale,
+                                    .scale = scale};
+    arena_init(&layout->arena, host, SIZE_MAX);
+    *maker = (struct chart_maker){.out = layout,
+                                  .font = font,
+                                  .width = (int32_t)layout->width,
+                                  .height = (int32_t)layout->height,
+                                  .scale = (int32_t)scale,
+                                  .em = (int32_t)(em * scale),
+                                  .title = {FONT_BOLD, em * 11 / 8 * scale},
+                                  .body = {FONT_REGULAR, em * scale},
+                                  .bold = {FONT_BOLD, em * scale},
+                                  .small = {FONT_REGULAR, small * scale},
+                                  .names = {FONT_REGULAR, small * 7 / 8 * scale}};
+    return options->width >= 320 && options->width <= 7680 && options->height >= 240 &&
+           options->height <= 4320 && scale >= 1 && scale <= 4;
+}
+
+struct rect chart_page(const struct chart_maker *maker) {
+    return (struct rect){maker->em, maker->em * 3 / 4, maker->width - 2 * maker->em,
+                         maker->height - maker->em * 3 / 2};
 }
 
 /* ---- window ---- */
@@ -87,7 +79,7 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
     return window;
 }
 
-uint64_t chart_top_bytes(const struct chart_input *in) {
+static uint64_t top_bytes_of(const struct chart_input *in) {
     const struct chart_window *window = &in->window;
     uint64_t top = timeline_headroom_in(in->timeline, window->first_moment, window->end_moment,
                                         in->options->capacity_bytes);
@@ -119,7 +111,7 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
 
 /* Puts the subtitle. With a title, it begins with the file's name, elided so that the facts stay complete. */
 static void subtitle_put(struct chart_maker *maker, struct rect line) {
-    const struct chart_colors *colors = &maker->out->colors;
+    const struct inks *colors = maker->out->colors;
     char facts[256];
     subtitle_facts(maker, facts, sizeof facts);
     if (maker->in->options->title) {
@@ -129,30 +121,31 @@ static void subtitle_put(struct chart_maker *maker, struct rect line) {
         int32_t used = room < 4 * maker->em
                            ? 0
                            : chart_put_text(maker, (struct rect){line.x, line.y, room, 0}, CHART_LEFT,
-                                            maker->body, colors->quiet, maker->in->options->file);
+                                            maker->body, colors->dim, maker->in->options->file);
         line.x += used;
         line.width -= used;
         if (used > 0)
             memcpy(facts, separated, sizeof facts - 1);
     }
     facts[sizeof facts - 1] = '\0';
-    chart_put_text(maker, line, CHART_LEFT, maker->body, colors->quiet, facts);
+    chart_put_text(maker, line, CHART_LEFT, maker->body, colors->dim, facts);
+}
+
+int32_t chart_title_put(struct chart_maker *maker, struct rect page, const char *title) {
+    int32_t line = chart_line(maker->title),
+            name_y = page.y + line - chart_line(maker->small) - (int32_t)maker->title.px / 8;
+    struct rect name = {page.x + page.width / 2, name_y, page.width / 2, 0};
+    page.width -= maker->em + chart_put_text(maker, name, CHART_RIGHT, maker->small, maker->out->colors->dim,
+                                             "Strata " STRATA_VERSION);
+    chart_put_text(maker, page, CHART_LEFT, maker->title, maker->out->colors->text, title);
+    return page.y + line;
 }
 
 static int32_t head_put(struct chart_maker *maker, struct rect page) {
     const struct chart_options *options = maker->in->options;
-    const struct chart_colors *colors = &maker->out->colors;
-    int32_t title_line = chart_line(maker->title);
-    int32_t name_y = page.y + title_line - chart_line(maker->small) - (int32_t)maker->title.px / 8;
-    struct rect name = {page.x + page.width / 2, name_y, page.width / 2, 0};
-    int32_t name_width =
-        chart_put_text(maker, name, CHART_RIGHT, maker->small, colors->quiet, "Strata " STRATA_VERSION);
-    struct rect title = {page.x, page.y, page.width - name_width - maker->em, 0};
-    chart_put_text(maker, title, CHART_LEFT, maker->title, colors->text,
-                   options->title ? options->title : options->file);
-    struct rect subtitle = {page.x, page.y + title_line, page.width, 0};
-    subtitle_put(maker, subtitle);
-    return subtitle.y + chart_line(maker->body) + maker->em / 2;
+    page.y = chart_title_put(maker, page, options->title ? options->title : options->file);
+    subtitle_put(maker, page);
+    return page.y + chart_line(maker->body) + maker->em / 2;
 }
 
 /* ---- middle ---- */
@@ -207,7 +200,7 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
     if (out->plot.height < 16 || out->plot.height > VIEW_MAX_SIDE)
         return false;
     out->view.height = (uint32_t)out->plot.height;
-    int32_t labels = chart_y_labels_width(maker);
+    int32_t labels = chart_y_labels_width(maker, &out->view);
     out->plot.x += labels;
     out->plot.width -= labels + chart_ghost_width(maker);
     if (out->plot.width < 16 || out->plot.width > VIEW_MAX_SIDE)
@@ -218,6 +211,10 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
 
 static void chart_parts_put(struct chart_maker *maker, struct rect area) {
     const struct rect plot = maker->out->plot;
+    if (maker->in->style != NULL) {
+        chart_put_plot(maker, plot, maker->out->scene);
+        chart_names_put(maker);
+    }
     chart_lane_put(maker, (struct rect){plot.x, area.y, plot.width, plot.y - area.y});
     int32_t below = plot.y + plot.height, unused = chart_unused_height(maker);
     chart_unused_put(maker, (struct rect){plot.x, below, plot.width, unused});
@@ -230,16 +227,21 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
 
 /* ---- all of it ---- */
 
-/* Builds the plot's bands. If they are drawn between edges of their own, the axis gets other labels. */
+/* Builds the plot's bands as a page that opens with this window has them: bands that are too thin to be told apart
+ * become one area per call site, or, in a narrow window, get edges of their own, which other labels of the axis show. */
 static bool scene_make(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
-    bool built = chart_scene_build(&out->scene, &out->view, maker->in);
-    if (built && (out->scene.view.top_bytes != out->view.top_bytes ||
-                  out->scene.view.bottom_bytes != out->view.bottom_bytes)) {
-        out->view = out->scene.view;
+    struct scene *scene = out->scene;
+    uint32_t thin = SCENE_THIN_Q8 * out->scale;
+    bool built = scene_build(scene, &out->view);
+    if (built && maker->in->options->color_by == COLOR_BY_SITE && scene_is_dense(scene, thin))
+        built = scene_fit_heights(scene, thin) || scene_group_sites(scene, NULL);
+    if (built && (scene->view.top_bytes != out->view.top_bytes ||
+                  scene->view.bottom_bytes != out->view.bottom_bytes)) {
+        out->view = scene->view;
         if (!plot_place(maker, area))
             return false;
-        built = scene_build(&out->scene, &out->view);
+        built = scene_build(scene, &out->view);
     }
     maker->failed |= !built;
     return built;
@@ -265,6 +267,7 @@ static bool middle_put(struct chart_maker *maker, struct rect area) {
     if (!parts_place(maker, area, &parts))
         return false;
     if (maker->out->plot_is_text) {
+        chart_put(maker, CHART_FRAME, maker->out->plot, maker->out->colors->line);
         chart_empty_put(maker);
         return true;
     }
@@ -274,34 +277,26 @@ static bool middle_put(struct chart_maker *maker, struct rect area) {
     return true;
 }
 
-static bool options_are_valid(const struct chart_options *options) {
-    return options->width >= 320 && options->width <= 7680 && options->height >= 240 &&
-           options->height <= 4320 && options->scale >= 1 && options->scale <= 4;
-}
-
 enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,
                                    struct font *font) {
-    *layout = (struct chart_layout){.colors = input->options->dark ? colors_dark : colors_light};
-    arena_init(&layout->arena, input->host, SIZE_MAX);
-    if (!options_are_valid(input->options))
+    struct chart_maker maker;
+    if (!chart_begin(&maker, layout, input->options, font, input->host))
         return CHART_SIZE;
-    struct chart_maker maker = {.in = input,
-                                .out = layout,
-                                .font = font,
-                                .unit = format_unit(LARGEST(input->n_groups, i, input->groups[i].bytes))};
-    maker_sizes(&maker);
-    chart_scene_init(&layout->scene, input);
+    maker.in = input;
+    maker.unit = format_unit(LARGEST(input->n_groups, i, input->groups[i].bytes));
+    scene_init(layout->scene, chart_shown(input), input->host);
+    layout->scene->keep = chart_keep(input);
+    layout->style = input->style;
     layout->plot_is_text = chart_shown(input)->peak_bytes == 0;
     layout->view = (struct view){.axis = input->window.axis,
                                  .from_q16 = input->window.from_q16,
                                  .to_q16 = input->window.to_q16,
-                                 .top_bytes = chart_top_bytes(input)};
+                                 .top_bytes = top_bytes_of(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);
     if (!chart_unused_find(&maker) || !chart_map_find(&maker) || !chart_side_find(&maker))
         return CHART_NO_MEMORY;
-    struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
-                        maker.height - maker.em * 3 / 2};
+    struct rect page = chart_page(&maker);
     int32_t top = head_put(&maker, page),
             notes = CHART_MEASURED(&maker, chart_notes_put(&maker, page)) - page.y;
     int32_t bottom = page.y + page.height - notes;
@@ -311,6 +306,7 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
 }
 
 void chart_layout_release(struct chart_layout *layout) {
-    scene_release(&layout->scene);
+    scene_release(&layout->scene[0]);
+    scene_release(&layout->scene[1]);
     arena_release(&layout->arena);
 }

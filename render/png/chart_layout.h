@@ -26,13 +26,8 @@
 #include "layout/memory_map.h"
 #include "render/png/canvas.h"
 #include "render/png/chart.h"
-
-struct chart_colors {
-    uint32_t background, text, quiet, line, alarm, note;
-    uint32_t live;                /* the part of a bar that is in use */
-    uint32_t unused, unused_soft; /* reserved memory that is not in use, and the ground below it */
-    uint32_t phase[2];            /* neighbouring phases alternate */
-};
+#include "render/raster/map_raster.h"
+#include "render/raster/palette.h"
 
 enum chart_box_kind {
     CHART_TEXT,   /* one line, already elided to its box */
@@ -41,17 +36,21 @@ enum chart_box_kind {
     CHART_DOTS,   /* swatch with the pattern of allocations older than the recording */
     CHART_HATCH,  /* swatch with the pattern of memory that waits for another stream */
     CHART_LINE,   /* sample of the line of reserved bytes */
-    CHART_DASH,   /* sample of the line of the capacity */
+    CHART_DASH,   /* dashed line along the longer side: a sample of the capacity's */
     CHART_MARKER, /* triangle that points down */
-    CHART_GHOST   /* dashed frame around a faint ground: what would have been */
+    CHART_GHOST,  /* dashed frame around a faint ground: what would have been */
+    CHART_FRAME,  /* thin frame */
+    CHART_PLOT,   /* a scene, with the layout's style */
+    CHART_MAP     /* the layout's map */
 };
 
 struct chart_box {
     enum chart_box_kind kind;
     struct rect rect;
-    uint32_t color;          /* 0xRRGGBB; of a swatch also a texture (raster_texture) times 2^24 */
-    struct font_style style; /* text */
-    const char *text;        /* text; lives as long as the layout */
+    uint32_t color;            /* 0xRRGGBB; of a swatch also a texture (raster_texture) times 2^24 */
+    struct font_style style;   /* text */
+    const char *text;          /* text; lives as long as the layout */
+    const struct scene *scene; /* plot; built for a view as large as the box */
 };
 
 /* The part of the run that the picture shows. */
@@ -94,38 +93,24 @@ struct chart_map {
     bool asked;
     const char *refusal; /* why there is no map; NULL: there is one */
     struct held held;
-    struct memory_map laid; /* its `held` is NULL if there was no room */
-    struct rect rect;       /* place of its pixels, whole rows only */
+    struct memory_map laid;
+    struct map_picture picture;
+    struct rect rect; /* place of its pixels, whole rows only */
 };
 
 struct chart_layout {
+    uint32_t width, height, scale; /* of the picture in final pixels */
     struct rect plot;
-    struct view view;        /* of the plot */
-    struct scene scene;      /* of the plot, built for `view`; unless the plot is text */
-    struct font_style names; /* style of the call sites' names on bands */
-    bool plot_is_text;       /* there is nothing to draw; text boxes in the plot say why */
+    struct view view;                 /* of the plot */
+    struct scene scene[2];            /* of the plot, built for `view`; of a difference those of A and B */
+    bool plot_is_text;                /* there is nothing to draw; text boxes in the plot say why */
+    const struct raster_style *style; /* of every plot and of the map */
     struct chart_map map;
-    struct chart_colors colors;
+    const struct inks *colors;
     struct chart_box *boxes; /* in drawing order */
     uint32_t n_boxes, boxes_capacity;
     struct arena arena;
 };
-
-/* Makes an empty scene of the timeline that is drawn. */
-void chart_scene_init(struct scene *scene, const struct chart_input *input);
-
-/* Builds its bands as a page that opens with this window has them: bands that are too thin to be told apart become one
- * area per call site, or, in a narrow window, get edges of their own (scene->view). False: no memory. */
-bool chart_scene_build(struct scene *scene, const struct view *view, const struct chart_input *input);
-
-/* Draws a built scene to (x, y). False: no memory. */
-bool chart_scene_draw(struct canvas *canvas, int32_t x, int32_t y, const struct scene *scene,
-                      const struct raster_style *style, struct arena_host host);
-
-/* Writes the call sites' names on the bands of the plot that have room for them; the plot is drawn from `scene`. False:
- * no memory. */
-bool chart_names_draw(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
-                      const struct chart_input *input, const struct scene *scene);
 
 /* Lays the picture out. The layout is valid until chart_layout_release, which may be called in any case.
  * CHART_SIZE: no room for a plot, or a side above VIEW_MAX_SIDE. */

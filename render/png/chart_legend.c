@@ -78,7 +78,7 @@ static const char *color_text(enum color_by by) {
 /* Adds keys for the lines across the plot and for the lanes below it. */
 static void keys_add_levels(const struct chart_maker *maker, struct keys *keys) {
     const struct timeline *timeline = maker->in->timeline;
-    const struct chart_colors *colors = &maker->out->colors;
+    const struct inks *colors = maker->out->colors;
     uint64_t capacity = maker->in->options->capacity_bytes;
     if (timeline->reserved_peak > 0)
         key_add(keys, CHART_LINE, colors->text, "reserved%s \xc2\xb7 %s %s",
@@ -89,30 +89,30 @@ static void keys_add_levels(const struct chart_maker *maker, struct keys *keys) 
         key_add(keys, CHART_DASH, colors->text, "capacity %s%s", format_bytes(capacity).text,
                 capacity > maker->out->view.top_bytes ? " (above the picture)" : "");
     if (chart_ghost_width(maker) != 0)
-        key_add(keys, CHART_LINE, colors->alarm, "reserved + free at the OOM \xc2\xb7 %s",
+        key_add(keys, CHART_LINE, colors->bad, "reserved + free at the OOM \xc2\xb7 %s",
                 format_bytes(chart_ghost_limit(maker)).text);
     if (maker->unused_bytes != 0)
         key_add(keys, CHART_SWATCH, colors->unused, "lane: reserved, unused \xc2\xb7 up to %s",
                 format_bytes(maker->unused_bytes).text);
     if (maker->host_bytes != 0)
-        key_add(keys, CHART_SWATCH, colors->quiet, "lane: the host's memory \xc2\xb7 up to %s",
+        key_add(keys, CHART_SWATCH, colors->dim, "lane: the host's memory \xc2\xb7 up to %s",
                 format_bytes(maker->host_bytes).text);
 }
 
 static struct keys keys_of(const struct chart_maker *maker) {
     const struct chart_options *options = maker->in->options;
-    const struct chart_colors *colors = &maker->out->colors;
+    const struct inks *colors = maker->out->colors;
     struct key_facts facts = key_facts_of(maker);
     struct keys keys = {.n = 0};
     keys_add_levels(maker, &keys);
     if (facts.older)
-        key_add(&keys, CHART_DOTS, colors->quiet, "dots: older than the recording");
+        key_add(&keys, CHART_DOTS, colors->dim, "dots: older than the recording");
     if (facts.pending)
-        key_add(&keys, CHART_HATCH, colors->quiet, "hatched: freed, waits for another stream");
+        key_add(&keys, CHART_HATCH, colors->dim, "hatched: freed, waits for another stream");
     if (maker->in->selection != NULL)
         key_add(&keys, CHART_TEXT, colors->text, "only: %s", options->filter->text);
     if (options->color_by != COLOR_BY_SITE)
-        key_add(&keys, CHART_TEXT, colors->quiet, "%s", color_text(options->color_by));
+        key_add(&keys, CHART_TEXT, colors->dim, "%s", color_text(options->color_by));
     return keys;
 }
 
@@ -247,7 +247,7 @@ static void header_of(const struct chart_maker *maker, struct header *header) {
 /* Puts the header in one line if it fits, otherwise in two. Returns its height. */
 static int32_t header_put(struct chart_maker *maker, struct rect area) {
     struct header header;
-    const struct chart_colors *colors = &maker->out->colors;
+    const struct inks *colors = maker->out->colors;
     int32_t line = chart_line(maker->bold);
     header_of(maker, &header);
     if (chart_text_width(maker, maker->bold, header.both) <= area.width) {
@@ -328,10 +328,10 @@ static void figure_put(struct chart_maker *maker, struct rect *room, int32_t wid
 
 static void row_put(struct chart_maker *maker, const struct row *row, const struct columns *columns,
                     struct rect at, bool quiet) {
-    const struct chart_colors *colors = &maker->out->colors;
-    uint32_t color = quiet ? colors->quiet : colors->text;
-    figure_put(maker, &at, columns->count, colors->quiet, row->count.text);
-    figure_put(maker, &at, columns->share, colors->quiet, row->share.text);
+    const struct inks *colors = maker->out->colors;
+    uint32_t color = quiet ? colors->dim : colors->text;
+    figure_put(maker, &at, columns->count, colors->dim, row->count.text);
+    figure_put(maker, &at, columns->share, colors->dim, row->share.text);
     figure_put(maker, &at, columns->bytes, color, row->bytes.text);
     struct rect site = {at.x + columns->swatch, at.y, at.width - columns->swatch, 0};
     chart_put_site(maker, site, color, row->site, row->mark);
@@ -394,7 +394,7 @@ static void key_put(struct chart_maker *maker, const struct key *key, struct rec
     else
         chart_put(maker, key->kind, sample, key->color);
     chart_put_text(maker, (struct rect){at.x + indent, at.y, at.width - indent, 0}, CHART_LEFT, maker->small,
-                   maker->out->colors.quiet, key->text);
+                   maker->out->colors->dim, key->text);
 }
 
 void chart_legend_put(struct chart_maker *maker, struct rect area) {

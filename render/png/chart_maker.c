@@ -8,7 +8,7 @@
 #include <string.h>
 
 int32_t chart_line(struct font_style style) {
-    return canvas_line_height(style);
+    return (int32_t)((style.px * 87 + 63) / 64);
 }
 
 int32_t chart_row(const struct chart_maker *maker) {
@@ -39,6 +39,12 @@ void chart_put(struct chart_maker *maker, enum chart_box_kind kind, struct rect 
         *box = (struct chart_box){.kind = kind, .rect = rect, .color = color};
 }
 
+void chart_put_plot(struct chart_maker *maker, struct rect rect, const struct scene *scene) {
+    struct chart_box *box = chart_add_box(maker);
+    if (box)
+        *box = (struct chart_box){.kind = CHART_PLOT, .rect = rect, .scene = scene};
+}
+
 static const char *chart_keep_text(struct chart_maker *maker, const char *text) {
     size_t nbytes = strlen(text) + 1;
     char *copy = arena_alloc(&maker->out->arena, nbytes);
@@ -49,9 +55,8 @@ static const char *chart_keep_text(struct chart_maker *maker, const char *text) 
     return copy;
 }
 
-/* Adds a text whose width is known to be that of `rect`. */
-static void chart_put_fitted(struct chart_maker *maker, struct rect rect, struct font_style style,
-                             uint32_t color, const char *text) {
+void chart_put_fitted(struct chart_maker *maker, struct rect rect, struct font_style style, uint32_t color,
+                      const char *text) {
     const char *kept = chart_keep_text(maker, text);
     struct chart_box *box = kept ? chart_add_box(maker) : NULL;
     if (box)
@@ -138,6 +143,11 @@ int32_t chart_put_lines(struct chart_maker *maker, struct rect area, struct font
     for (int32_t i = 0; i < n; i++, area.y += chart_line(style))
         chart_put_text(maker, area, CHART_LEFT, style, color, lines[i]);
     return area.y;
+}
+
+int32_t chart_heading_put(struct chart_maker *maker, struct rect area, const char *text) {
+    chart_put_text(maker, area, CHART_LEFT, maker->bold, maker->out->colors->text, text);
+    return area.y + chart_line(maker->bold) + maker->em / 4;
 }
 
 void chart_bytes_text(struct text bytes, char *text, size_t capacity) {

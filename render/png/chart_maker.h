@@ -11,10 +11,10 @@ struct chart_maker {
     const struct chart_input *in;
     struct chart_layout *out;
     struct font *font;
-    int32_t width, height, scale; /* of the picture in final pixels */
-    int32_t em;                   /* size of the text; the unit of all distances */
-    struct font_style title, body, bold, small;
-    struct phases phases;     /* the phases that the window shows */
+    int32_t width, height, scale;                      /* of the picture in final pixels */
+    int32_t em;                                        /* size of the text; the unit of all distances */
+    struct font_style title, body, bold, small, names; /* names: of call sites on bands */
+    struct phases phases;                              /* the phases that the window shows */
     uint64_t unused_bytes;    /* the most unused reserved memory in the window; 0: there is no such lane */
     uint64_t host_bytes;      /* the most memory of the host in the window; 0: there is no such lane */
     struct releases releases; /* valid if there is a lane of unused memory */
@@ -35,6 +35,21 @@ struct chart_maker {
         measured;                                 \
     })
 
+/* chart_layout.c: makes an empty layout of a picture with these options, whose memory comes from `host`. False: the
+ * size is out of range. */
+bool chart_begin(struct chart_maker *maker, struct chart_layout *layout, const struct chart_options *options,
+                 struct font *font, struct arena_host host);
+
+/* The picture without its margins. */
+struct rect chart_page(const struct chart_maker *maker);
+
+/* Puts title and the program's name. Returns the y below them. */
+int32_t chart_title_put(struct chart_maker *maker, struct rect page, const char *title);
+
+/* chart.c: draws the boxes and appends the PNG. */
+enum chart_error chart_write(struct buffer *out, struct font *font, const struct chart_layout *layout,
+                             const struct chart_options *options);
+
 enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
 
 /* Height of a line of text. */
@@ -48,11 +63,18 @@ int32_t chart_text_width(const struct chart_maker *maker, struct font_style styl
 /* Adds a box. */
 void chart_put(struct chart_maker *maker, enum chart_box_kind kind, struct rect rect, uint32_t color);
 
+/* Adds a plot: the pixels of a built scene. */
+void chart_put_plot(struct chart_maker *maker, struct rect rect, const struct scene *scene);
+
 /* Adds a line of text, aligned and elided to the width of `line`, its top at line.y (line.height is not used). What
  * does not fit is cut from the middle, or by chart_put_sentence from the end. Returns the width of the text; 0: nothing
  * of it fits. */
 int32_t chart_put_text(struct chart_maker *maker, struct rect line, enum chart_align align,
                        struct font_style style, uint32_t color, const char *text);
+
+/* Adds a text that is known to be as wide as `rect` at most. */
+void chart_put_fitted(struct chart_maker *maker, struct rect rect, struct font_style style, uint32_t color,
+                      const char *text);
 
 int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct font_style style,
                            uint32_t color, const char *text);
@@ -88,9 +110,6 @@ void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *t
 int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16);
 int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment);
 
-/* Writes a tick of bytes in the unit that all ticks of the axis share: "0.5 GiB" below "1.0 GiB". */
-void chart_tick_text(const struct ticks *ticks, uint64_t top, uint32_t i, char *text, size_t capacity);
-
 /*
  * chart_groups.c: finds the groups of the legend among what is alive at the input's moment. Call sites
  * (analysis/compare/site_parts.h) come by falling bytes. In other colourings a group is a raster_key, kept as its
@@ -113,12 +132,17 @@ uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site);
 /* The length of the place in "file.py:168 function", up to the line number; 0: there is none. */
 size_t chart_site_place_nbytes(const char *site);
 
-/* chart_axes.c. Labels need the view; the first function needs only its top. */
-int32_t chart_y_labels_width(struct chart_maker *maker);
+/* chart_axes.c. Labels need the view; the first function needs only its height and its edges. */
+int32_t chart_y_labels_width(const struct chart_maker *maker, const struct view *view);
 void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct rect plot);
 void chart_axes_put(struct chart_maker *maker);
 
 /* The functions chart_..._put that return a number return the y below what they added. */
+
+int32_t chart_heading_put(struct chart_maker *maker, struct rect area, const char *text);
+
+/* chart_names.c: the call sites' names on the bands of the plot that have room for them. */
+void chart_names_put(struct chart_maker *maker);
 
 /* chart_notes.c: what the reader should know before trusting the picture, most important first. */
 int32_t chart_notes_put(struct chart_maker *maker, struct rect area);
@@ -149,9 +173,6 @@ uint64_t chart_ghost_limit(const struct chart_maker *maker);
 bool chart_map_find(struct chart_maker *maker);
 int32_t chart_map_height(const struct chart_maker *maker, int32_t room);
 void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot);
-
-/* chart_layout.c: the upper end of the y axis. */
-uint64_t chart_top_bytes(const struct chart_input *in);
 
 /* chart_phases.c: annotations below the plot. */
 void chart_phases_find(struct chart_maker *maker);

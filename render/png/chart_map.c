@@ -70,7 +70,7 @@ static void heading_put(struct chart_maker *maker, struct rect line) {
     snprintf(text, sizeof text, "Map at %s \xc2\xb7 %s segment%s \xc2\xb7 reserved %s \xc2\xb7 free %s",
              moment, format_count(held->n_segments).text, held->n_segments == 1 ? "" : "s",
              format_bytes(reserved).text, format_bytes(free_bytes).text);
-    parts_put(maker, line, maker->bold, maker->out->colors.text, text);
+    parts_put(maker, line, maker->bold, maker->out->colors->text, text);
 }
 
 static void group_text(const struct chart_maker *maker, const struct map_group *group, char *text,
@@ -96,7 +96,7 @@ static void groups_put(struct chart_maker *maker) {
             break;
         group_text(maker, group, text, sizeof text);
         parts_put(maker, (struct rect){map->rect.x, y, map->rect.width, 0}, maker->small,
-                  maker->out->colors.quiet, text);
+                  maker->out->colors->dim, text);
     }
 }
 
@@ -114,7 +114,7 @@ static void rows_put(struct chart_maker *maker, int32_t left) {
         struct rect line = {
             left, map->rect.y + (int32_t)part->y + ((int32_t)laid->grid.row - chart_line(maker->small)) / 2,
             map->rect.x - left - maker->em / 3, 0};
-        chart_put_text(maker, line, CHART_RIGHT, maker->small, maker->out->colors.quiet,
+        chart_put_text(maker, line, CHART_RIGHT, maker->small, maker->out->colors->dim,
                        beside ? "small" : format_bytes(map->held.segment[part->segment].size).text);
     }
 }
@@ -130,9 +130,9 @@ static void free_block_put(struct chart_maker *maker, const struct map_part *par
         return;
     struct rect plate = {map->rect.x + (int32_t)part->x + (x + end - width) / 2 - maker->em / 4, top,
                          width + maker->em / 2, row};
-    chart_put(maker, CHART_FILL, plate, maker->out->colors.unused_soft);
+    chart_put(maker, CHART_FILL, plate, maker->out->colors->unused_soft);
     plate.y += (row - chart_line(maker->small)) / 2;
-    chart_put_text(maker, plate, CHART_CENTER, maker->small, maker->out->colors.text,
+    chart_put_text(maker, plate, CHART_CENTER, maker->small, maker->out->colors->text,
                    format_bytes(block->size).text);
 }
 
@@ -171,7 +171,7 @@ static void rest_put(struct chart_maker *maker, struct rect area) {
     snprintf(text, sizeof text, "and %s more", format_count(map->laid.n_parts - shown).text);
     chart_put_text(maker,
                    (struct rect){area.x, area.y + area.height - chart_line(maker->small), area.width, 0},
-                   CHART_RIGHT, maker->small, maker->out->colors.quiet, text);
+                   CHART_RIGHT, maker->small, maker->out->colors->dim, text);
 }
 
 /* The height of the rows that fit as a whole. */
@@ -197,6 +197,13 @@ static void map_lay(struct chart_maker *maker, struct rect rect) {
     }
     map->rect = rect;
     map->rect.height = rows_height(&map->laid, rect.height);
+    map->picture = (struct map_picture){.map = &map->laid,
+                                        .timeline = maker->in->timeline,
+                                        .style = maker->in->style,
+                                        .keep = chart_keep(maker->in),
+                                        .height = (uint32_t)map->rect.height};
+    if (map->rect.height > 0)
+        chart_put(maker, CHART_MAP, map->rect, 0);
     groups_put(maker);
     free_blocks_put(maker);
 }
@@ -209,7 +216,7 @@ void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot
     if (map->refusal != NULL) {
         char text[200];
         snprintf(text, sizeof text, "There is no map: %s.", map->refusal);
-        chart_put_sentence(maker, line, maker->small, maker->out->colors.note, text);
+        chart_put_sentence(maker, line, maker->small, maker->out->colors->note, text);
         return;
     }
     heading_put(maker, line);

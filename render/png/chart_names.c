@@ -6,55 +6,44 @@
 
 enum { LEAST_EMS = 4 }; /* narrower bands get no name */
 
-struct names_pen {
-    struct canvas *canvas;
-    struct font *font;
-    struct font_style style;
-    const struct trace *trace;
-    struct rect plot;
-    int32_t pad;
-};
-
 static int32_t line_height(struct font_style style) {
     return (int32_t)(font_ascent(style) + font_descent(style));
 }
 
-static int32_t text_width(const struct names_pen *pen, const char *text) {
-    return (int32_t)font_width(pen->font, pen->style, text);
-}
-
-/* Writes one or two lines, if they fit into the room, on a plate in the band's colour, so that neither dots nor edges
- * are behind the letters. False: nothing was written. */
-static bool name_fits(const struct names_pen *pen, const struct band_name *name,
-                      const struct label_room *room, const char *upper, const char *lower, bool *failed) {
-    int32_t a = text_width(pen, upper), b = text_width(pen, lower), width = a > b ? a : b;
-    int32_t line = line_height(pen->style), height = *lower != '\0' ? 2 * line : line;
-    if (room->to < room->from || width > (int32_t)(room->to - room->from) - 2 * pen->pad)
+/* Puts one or two lines, if they fit into the room, on a plate in the band's colour, so that neither dots nor edges are
+ * behind the letters. False: nothing was put. */
+static bool name_fits(struct chart_maker *maker, const struct band_name *name, const struct label_room *room,
+                      const char *upper, const char *lower) {
+    const struct font_style style = maker->names;
+    const struct rect plot = maker->out->plot;
+    int32_t a = chart_text_width(maker, style, upper), b = chart_text_width(maker, style, lower),
+            width = a > b ? a : b, pad = (int32_t)style.px / 2;
+    int32_t line = line_height(style), height = *lower != '\0' ? 2 * line : line;
+    if (room->to < room->from || width > (int32_t)(room->to - room->from) - 2 * pad)
         return false;
-    struct rect plate = {pen->plot.x + (int32_t)room->from + pen->pad / 2,
-                         pen->plot.y + pen->plot.height - (int32_t)room->top +
+    struct rect plate = {plot.x + (int32_t)room->from + pad / 2,
+                         plot.y + plot.height - (int32_t)room->top +
                              ((int32_t)(room->top - room->bottom) - height) / 2,
-                         width + pen->pad, height};
-    int32_t x = plate.x + pen->pad / 2, y = plate.y + (int32_t)font_ascent(pen->style);
-    canvas_fill(pen->canvas, plate, name->color, 255);
-    *failed = !canvas_text(pen->canvas, pen->font, pen->style, upper, x, y, name->ink) ||
-              !canvas_text(pen->canvas, pen->font, pen->style, lower, x, y + line, name->ink);
+                         width + pad, height};
+    chart_put(maker, CHART_FILL, plate, name->color);
+    plate = (struct rect){plate.x + pad / 2, plate.y, width, line};
+    chart_put_fitted(maker, plate, style, name->ink, upper);
+    plate.y += line;
+    chart_put_fitted(maker, plate, style, name->ink, lower);
     return true;
 }
 
-static bool line_fits(const struct names_pen *pen, const struct band_name *name, const char *text,
-                      bool *failed) {
-    return name_fits(pen, name, &name->room[ROOM_MIDDLE], text, "", failed) ||
-           name_fits(pen, name, &name->room[ROOM_WIDEST], text, "", failed);
+static bool line_fits(struct chart_maker *maker, const struct band_name *name, const char *text) {
+    return name_fits(maker, name, &name->room[ROOM_MIDDLE], text, "") ||
+           name_fits(maker, name, &name->room[ROOM_WIDEST], text, "");
 }
 
-/* Writes a name whole, or without the function, or in two lines, or not at all. False: no memory. */
-static bool name_put(const struct names_pen *pen, const struct band_name *name) {
+/* Puts a name whole, or without the function, or in two lines, or not at all. */
+static void name_put(struct chart_maker *maker, const struct band_name *name) {
     char text[FONT_TEXT_NBYTES], *half;
-    bool failed = false;
-    band_name_text(pen->trace, name, text, sizeof text);
-    if (line_fits(pen, name, text, &failed))
-        return !failed;
+    band_name_text(maker->in->timeline->trace, name, text, sizeof text);
+    if (line_fits(maker, name, text))
+        return;
     size_t place = chart_site_place_nbytes(text), middle = strlen(text) / 2;
     half = place != 0 ? text + place : NULL;
     for (size_t by = 0; half == NULL && by < middle; by++)
@@ -62,27 +51,20 @@ static bool name_put(const struct names_pen *pen, const struct band_name *name) 
                : text[middle - by] == ' ' ? text + middle - by
                                           : NULL;
     if (half == NULL)
-        return true;
+        return;
     *half = '\0';
-    if (place == 0 || !line_fits(pen, name, text, &failed))
-        name_fits(pen, name, &name->room[ROOM_PAIR], text, half + 1, &failed);
-    return !failed;
+    if (place == 0 || !line_fits(maker, name, text))
+        name_fits(maker, name, &name->room[ROOM_PAIR], text, half + 1);
 }
 
-bool chart_names_draw(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
-                      const struct chart_input *input, const struct scene *scene) {
+void chart_names_put(struct chart_maker *maker) {
     struct band_names names;
-    struct names_pen pen = {.canvas = canvas,
-                            .font = font,
-                            .style = layout->names,
-                            .trace = input->timeline->trace,
-                            .plot = layout->plot,
-                            .pad = (int32_t)layout->names.px / 2};
-    band_names_init(&names, input->host);
-    bool done = band_names_find(&names, scene, input->style, (uint32_t)line_height(pen.style) + 2,
-                                LEAST_EMS * pen.style.px);
-    for (uint32_t i = 0; i < names.count && done; i++)
-        done = name_put(&pen, &names.name[i]);
+    if (maker->in->options->no_names)
+        return;
+    band_names_init(&names, maker->in->host);
+    maker->failed |= !band_names_find(&names, maker->out->scene, maker->in->style,
+                                      (uint32_t)line_height(maker->names) + 2, LEAST_EMS * maker->names.px);
+    for (uint32_t i = 0; i < names.count; i++)
+        name_put(maker, &names.name[i]);
     band_names_release(&names);
-    return done;
 }

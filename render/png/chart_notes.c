@@ -55,18 +55,18 @@ static uint32_t notes_count(const struct chart_maker *maker) {
 /* Draws a sentence after a bold mark. */
 static void line_put(struct chart_maker *maker, const char *mark, uint32_t color, const char *text,
                      struct rect line) {
-    const struct chart_colors *colors = &maker->out->colors;
+    const struct inks *colors = maker->out->colors;
     struct font_style bold = {FONT_BOLD, maker->small.px};
     chart_put_text(maker, line, CHART_LEFT, bold, color, mark);
     line.x += maker->em;
     line.width -= maker->em;
-    chart_put_sentence(maker, line, maker->small, colors->quiet, text);
+    chart_put_sentence(maker, line, maker->small, colors->dim, text);
 }
 
 static void note_put(struct chart_maker *maker, const struct diagnostic *note, struct rect line) {
     char text[1024];
     chart_string_text(maker, note->message, text, sizeof text);
-    line_put(maker, "!", maker->out->colors.note, text, line);
+    line_put(maker, "!", maker->out->colors->note, text, line);
 }
 
 /* Puts at most `most` notes of a rank, in the file's order. Returns how many. */
@@ -91,7 +91,7 @@ int32_t chart_notes_put(struct chart_maker *maker, struct rect area) {
         return area.y;
     struct rect line = {area.x, area.y + maker->em / 2, area.width, 0};
     if (maker->in->options->plan != NULL) {
-        line_put(maker, ">", maker->out->colors.text, maker->in->options->plan, line);
+        line_put(maker, ">", maker->out->colors->text, maker->in->options->plan, line);
         line.y += chart_line(maker->small);
     }
     for (uint32_t rank = 0; rank < NOTE_RANKS; rank++) {
@@ -103,7 +103,7 @@ int32_t chart_notes_put(struct chart_maker *maker, struct rect area) {
         char text[64];
         snprintf(text, sizeof text, "and %s more", format_count(n - shown).text);
         line.x += maker->em;
-        chart_put_text(maker, line, CHART_LEFT, maker->small, maker->out->colors.quiet, text);
+        chart_put_text(maker, line, CHART_LEFT, maker->small, maker->out->colors->dim, text);
         line.y += chart_line(maker->small);
     }
     return line.y;

@@ -98,7 +98,7 @@ static void phase_put(struct chart_maker *maker, const struct phase *phase, stru
         return;
     chart_put(maker, CHART_FILL, band, color);
     chart_put_sentence(maker, (struct rect){band.x + pad, band.y, band.width - 2 * pad, 0}, maker->small,
-                       maker->out->colors.text, text);
+                       maker->out->colors->text, text);
 }
 
 void chart_phases_put(struct chart_maker *maker, struct rect area) {
@@ -115,7 +115,8 @@ void chart_phases_put(struct chart_maker *maker, struct rect area) {
         /* leaves a pixel of space between neighbours */
         int32_t width = right - left > 4 * gap ? right - left - gap : right - left;
         struct rect band = {area.x + left, area.y + (int32_t)row * height + 2 * gap, width, height - 2 * gap};
-        phase_put(maker, phase, band, maker->out->colors.phase[n[row]++ % 2]);
+        phase_put(maker, phase, band,
+                  n[row]++ % 2 == 0 ? maker->out->colors->phase_odd : maker->out->colors->phase_even);
         drawn_to[row] = right;
     }
 }

@@ -92,7 +92,7 @@ static int32_t names_put(struct chart_maker *maker, struct rect area, const enum
         struct rect at = {area.x + x, area.y + (chart_line(maker->small) - side) / 2, side, side};
         chart_put(maker, CHART_SWATCH, at, category_color(maker, ranked[i]));
         chart_put_text(maker, (struct rect){area.x + x + swatch, area.y, area.width - x - swatch, 0},
-                       CHART_LEFT, maker->small, maker->out->colors.text, text);
+                       CHART_LEFT, maker->small, maker->out->colors->text, text);
         x += width + maker->em;
     }
     return area.y + chart_row(maker);
@@ -110,19 +110,14 @@ static void settings_text(const struct chart_maker *maker, char text[ALLOCATOR_S
         *comma = ' '; /* so that a line can be broken there */
 }
 
-/* Puts a heading. Returns the y below it. */
-static int32_t heading_put(struct chart_maker *maker, struct rect area, const char *text) {
-    chart_put_text(maker, area, CHART_LEFT, maker->bold, maker->out->colors.text, text);
-    return area.y + chart_line(maker->bold) + maker->em / 4;
-}
-
 /* In the colouring by category the legend has the categories already, and one category alone needs no bar. */
 static int32_t categories_put(struct chart_maker *maker, struct rect area) {
     enum category ranked[CATEGORY_COUNT];
     uint32_t n = categories_ranked(maker, ranked);
     if (maker->in->options->color_by == COLOR_BY_CATEGORY || n < 2)
         return area.y;
-    area.y = heading_put(maker, area, maker->categories_inferred ? "By category (inferred)" : "By category");
+    area.y =
+        chart_heading_put(maker, area, maker->categories_inferred ? "By category (inferred)" : "By category");
     bar_put(maker, (struct rect){area.x, area.y, area.width, maker->em}, ranked, n);
     area.y += maker->em * 5 / 4;
     return names_put(maker, area, ranked, n) + maker->em;
@@ -133,8 +128,8 @@ static int32_t settings_put(struct chart_maker *maker, struct rect area) {
     settings_text(maker, text);
     if (text[0] == '\0')
         return area.y;
-    area.y = heading_put(maker, area, "Allocator");
-    return chart_put_lines(maker, area, maker->small, maker->out->colors.text, CHART_LINES_MAX, text) +
+    area.y = chart_heading_put(maker, area, "Allocator");
+    return chart_put_lines(maker, area, maker->small, maker->out->colors->text, CHART_LINES_MAX, text) +
            maker->em;
 }
 

@@ -95,12 +95,12 @@ static uint32_t column_moment(const struct chart_maker *maker, int32_t x, int32_
 /* Draws a column and, if it differs from the one before, the step between them. */
 static void column_put(struct chart_maker *maker, struct rect lane, int32_t x, int32_t width, int32_t height,
                        bool is_host) {
-    const struct chart_colors *colors = &maker->out->colors;
+    const struct inks *colors = maker->out->colors;
     struct rect ground = {lane.x + x, lane.y + lane.height - height, width, height};
     struct rect line = {ground.x, ground.y, width, maker->scale};
-    chart_put(maker, CHART_FILL, ground, is_host ? colors->phase[0] : colors->unused_soft);
+    chart_put(maker, CHART_FILL, ground, is_host ? colors->phase_odd : colors->unused_soft);
     if (height > 0)
-        chart_put(maker, CHART_FILL, line, is_host ? colors->quiet : colors->unused);
+        chart_put(maker, CHART_FILL, line, is_host ? colors->dim : colors->unused);
 }
 
 static void curve_put(struct chart_maker *maker, struct rect lane, bool is_host) {
@@ -131,11 +131,11 @@ static void mark_put(struct chart_maker *maker, struct rect lane, const struct r
     if (left + width > lane.x + lane.width)
         left = x - gap - width;
     chart_put(maker, CHART_FILL, (struct rect){x, lane.y, maker->scale, lane.height},
-              maker->out->colors.alarm);
+              maker->out->colors->bad);
     if (left < lane.x || (left < taken[1] && left + width > taken[0]))
         return;
     chart_put_text(maker, (struct rect){left, lane.y, width, 0}, CHART_LEFT, maker->small,
-                   maker->out->colors.alarm, text);
+                   maker->out->colors->bad, text);
     taken[0] = left;
     taken[1] = left + width;
 }

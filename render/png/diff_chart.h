@@ -16,11 +16,11 @@
  */
 #pragma once
 
-#include "render/png/picture.h"
+#include "render/png/chart.h"
 #include "render/report/diff.h"
 
-/* Appends a PNG to `out`. The same input gives the same bytes. `shown_a` and `shown_b` are the drawn timelines:
+/* Appends a PNG to `out`: of the options size, theme, fingerprints and flags count. The same input gives the same bytes. `shown_a` and `shown_b` are the drawn timelines:
  * filtered ones, or else the recordings' own. */
 enum chart_error diff_chart_png(struct buffer *out, const struct diff *diff, const struct timeline *shown_a,
-                                const struct timeline *shown_b, const struct picture_options *options,
+                                const struct timeline *shown_b, const struct chart_options *options,
                                 struct arena *memory);

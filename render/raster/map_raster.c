@@ -12,15 +12,6 @@ enum {
     WHOLE = 256
 };
 
-struct map_theme {
-    uint32_t ground, free, hatch, other;
-};
-
-static const struct map_theme themes[2] = {
-    {.ground = 0xFFFFFF, .free = 0xF4DFB6, .hatch = 0xC98F35, .other = 0xB9C1CC},
-    {.ground = 0x14181E, .free = 0x46381E, .hatch = 0xA97622, .other = 0x4A525D},
-};
-
 /* A column of a part: the sums of the colours that cover it so far, weighted by 1/256 of a pixel. */
 struct column {
     uint32_t red, green, blue, weight;
@@ -30,7 +21,7 @@ struct column {
 
 struct map_painter {
     const struct map_picture *picture;
-    const struct map_theme *theme;
+    const struct inks *inks;
     struct column *column;
     uint32_t *pixels, width;
     bool plain; /* the segment is wholly free and is not hatched */
@@ -48,12 +39,12 @@ static uint32_t color_of(struct map_painter *painter, uint32_t allocation) {
 static uint32_t block_color(struct map_painter *painter, const struct held_block *block) {
     const struct map_picture *picture = painter->picture;
     if (block->allocation == ALLOCATION_NONE)
-        return painter->theme->free;
+        return painter->inks->unused_soft;
     uint32_t rgb = filter_keeps(picture->keep, block->allocation) ? color_of(painter, block->allocation)
-                                                                  : painter->theme->other;
+                                                                  : painter->inks->other;
     return filter_keeps(picture->style->lit, block->allocation)
                ? rgb
-               : color_mix(rgb, painter->theme->ground, FADED_SHARE);
+               : color_mix(rgb, painter->inks->surface, FADED_SHARE);
 }
 
 /* The texture of a block. Blocks that the filter takes out, or that are faded, have none. */
@@ -112,17 +103,17 @@ static bool hatched(uint32_t x, uint32_t y, uint32_t pen) {
 /* The pixel of a column in a row of the map. */
 static uint32_t pixel_of(const struct map_painter *painter, const struct column *column, uint32_t x,
                          uint32_t y) {
-    const struct map_theme *theme = painter->theme;
+    const struct inks *ink = painter->inks;
     uint32_t pen = painter->picture->style->scale == 0 ? 1 : painter->picture->style->scale,
              weight = column->weight;
     if (weight == 0)
-        return color_pixel(theme->free);
+        return color_pixel(ink->unused_soft);
     uint32_t rgb = column->red / weight << 16 | column->green / weight << 8 | column->blue / weight;
     if (column->free == weight && !painter->plain && hatched(x, y, pen))
-        rgb = theme->hatch;
+        rgb = ink->hatch;
     else if (column->waiting == weight && hatched(x, y, pen))
-        rgb = color_mix(rgb, theme->ground, 128);
-    return color_pixel(column->edge ? color_mix(rgb, theme->ground, 150) : rgb);
+        rgb = color_mix(rgb, ink->surface, 128);
+    return color_pixel(column->edge ? color_mix(rgb, ink->surface, 150) : rgb);
 }
 
 static void part_draw(struct map_painter *painter, const struct map_part *part) {
@@ -142,7 +133,7 @@ static void part_draw(struct map_painter *painter, const struct map_part *part) 
 bool map_raster_draw(struct raster *raster, const struct map_picture *picture, uint8_t *rgba) {
     const struct memory_map *map = picture->map;
     struct map_painter painter = {.picture = picture,
-                                  .theme = &themes[picture->style->dark],
+                                  .inks = &inks[picture->style->dark],
                                   .pixels = (uint32_t *)(void *)rgba,
                                   .width = map->grid.width};
     size_t nbytes = (map->grid.width + (size_t)1) * sizeof *painter.column;
@@ -150,7 +141,7 @@ bool map_raster_draw(struct raster *raster, const struct map_picture *picture, u
         return false;
     bytes_zero(raster->scratch, nbytes);
     painter.column = (struct column *)(void *)raster->scratch;
-    uint32_t ground = color_pixel(painter.theme->ground);
+    uint32_t ground = color_pixel(painter.inks->surface);
     for (size_t i = 0; i < (size_t)painter.width * picture->height; i++)
         painter.pixels[i] = ground;
     for (uint32_t i = memory_map_part_from(map, picture->scroll);

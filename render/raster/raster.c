@@ -30,7 +30,7 @@ static void column_fill(struct painter *painter, uint32_t column, uint32_t row, 
                         bool hatched) {
     uint32_t plain = gather(spread(rgb) << 8), other = plain;
     if (hatched)
-        other = gather(spread(color_mix(rgb, painter->theme->ground, PATTERN_SHARE)) << 8);
+        other = gather(spread(color_mix(rgb, painter->inks->surface, PATTERN_SHARE)) << 8);
     for (uint32_t *pixel = pixel_at(painter, column, row); row < last; row++, pixel -= painter->width)
         *pixel = hatched && hatch_at(column, row, painter->pen) ? other : plain;
 }
@@ -150,8 +150,8 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
 
 /* ---- colour of an allocation ---- */
 
-static uint32_t fade(const struct theme *theme, uint32_t rgb) {
-    return color_mix(rgb, theme->ground, 205);
+static uint32_t fade(bool dark, uint32_t rgb) {
+    return color_mix(rgb, inks[dark].surface, 205);
 }
 
 uint32_t raster_allocation_color(const struct timeline *timeline, const struct raster_style *style,
@@ -162,7 +162,7 @@ uint32_t raster_allocation_color(const struct timeline *timeline, const struct r
             ? raster_site_color(timeline, timeline->site[timeline->device->allocations.stack[allocation]],
                                 style->dark)
             : raster_key_color(style->color_by, raster_key(timeline, style, allocation), style->dark);
-    return filter_keeps(style->lit, allocation) ? rgb : fade(&raster_themes[style->dark], rgb);
+    return filter_keeps(style->lit, allocation) ? rgb : fade(style->dark, rgb);
 }
 
 static uint32_t allocation_color(const struct painter *painter, uint32_t allocation) {
@@ -225,7 +225,7 @@ static void band_draw(struct painter *painter, const struct band *band) {
     const struct allocations *allocations = &painter->scene->timeline->device->allocations;
     uint64_t size = allocations->size[band->allocation];
     uint32_t rgb = allocation_color(painter, band->allocation),
-             line = color_mix(rgb, painter->theme->edge, 120);
+             line = color_mix(rgb, painter->inks->band_edge, 120);
     uint32_t column = band->start, joined = joined_until(painter, band, rgb),
              texture = texture_of(painter, band), least = parted_from(painter, band, rgb);
     if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
@@ -367,7 +367,7 @@ static void sum_add(struct painter *painter, const struct band *band) {
 /* Adds dots to everything drawn so far, which is the memory older than the recording: it lies at the bottom of every
  * column. The dots do not depend on the bands, so thousands of thin bands have them too. */
 static void baseline_mark(struct painter *painter) {
-    const uint32_t pen = painter->pen, ink = gather(spread(painter->theme->ink) << 8) & 0xFFFFFF;
+    const uint32_t pen = painter->pen, ink = gather(spread(painter->inks->text) << 8) & 0xFFFFFF;
     for (uint32_t column = 0; column < painter->width; column++) {
         const uint32_t end = painter->y[column] >> 8;
         for (uint32_t row = 0; column / pen % DOT_EVERY == DOT_AT && row < end && row < painter->height;
@@ -436,7 +436,7 @@ static void group_end(struct painter *painter, uint32_t twin) {
             uint32_t *pixel = pixel_at(painter, column, row);
             uint32_t rgb = gather(spread(*pixel & 0xFFFFFF) << 8) & 0xFFFFFF; /* as 0xRRGGBB */
             rgb = row < edge ? raster_texture(rgb, twin, column / pen)
-                             : color_mix(rgb, painter->theme->edge, 120);
+                             : color_mix(rgb, painter->inks->band_edge, 120);
             *pixel = gather(spread(rgb) << 8);
         }
     }
@@ -456,7 +456,7 @@ static void groups_draw(struct painter *painter) {
         }
         uint32_t rgb = group->is_rest ? rest : raster_site_color(timeline, group->site, style->dark);
         part_draw(painter, from, group->lit_end, rgb);
-        part_draw(painter, group->lit_end, group->end, fade(painter->theme, rgb));
+        part_draw(painter, group->lit_end, group->end, fade(style->dark, rgb));
         group_end(painter, group->is_rest || style->lit != NULL ? 0 : timeline->twin[group->site]);
     }
 }
@@ -474,7 +474,7 @@ static void area_run(struct painter *painter, uint32_t from, uint32_t to, uint64
         below != 0 && to - from >= AREA_GAP_COLUMNS * painter->pen && y1 - y0 >= AREA_GAP_Q8 * painter->pen;
     for (uint32_t column = from; column < to; column++) {
         if (gap)
-            column_paint(painter, column, y0 + 256 * painter->pen, painter->theme->ground, false);
+            column_paint(painter, column, y0 + 256 * painter->pen, painter->inks->surface, false);
         column_paint(painter, column, y1, rgb, false);
         painter->base[column] += bytes;
     }
@@ -537,7 +537,7 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
     const struct view *view = &scene->view;
     struct painter painter = {.scene = scene,
                               .style = style,
-                              .theme = &raster_themes[style->dark],
+                              .inks = &inks[style->dark],
                               .scale = y_scale_of(view),
                               .width = view->width,
                               .height = view->height,

@@ -18,6 +18,14 @@ enum color_by {
         COLOR_COUNT
 };
 
+/* The colours of palette.def, 0xRRGGBB: light, dark. */
+struct inks {
+#define INK(name, light, dark) uint32_t name;
+#include "render/raster/palette.def"
+#undef INK
+};
+extern const struct inks inks[2];
+
 /* Range B of a comparison, outlined over A: along the view's axis, with the shift that makes B begin where A begins. */
 struct raster_outline {
     int64_t from_q16, to_q16; /* from >= to: there is none */

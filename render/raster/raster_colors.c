@@ -5,26 +5,16 @@
 #include "render/raster/mix.h"
 #include "render/raster/palette.h"
 
-const struct theme raster_themes[2] = {
-    {.ground = 0xFFFFFF,
-     .grid = 0xECEFF3,
-     .edge = 0xFFFFFF,
-     .ink = 0x1C2128,
-     .no_stack = 0x6F7781,
-     .mark = {0x1F5FC4, 0x7A3DB8},
-     .select_share = 41,
-     .bad = 0xC0292B,
-     .ghost_share = 31},
-    {.ground = 0x14181E,
-     .grid = 0x232932,
-     .edge = 0x0B0E12,
-     .ink = 0xE4E8EE,
-     .no_stack = 0x7E8894,
-     .mark = {0x82B1F7, 0xC4A0F2},
-     .select_share = 51,
-     .bad = 0xFF8078,
-     .ghost_share = 41},
-};
+const struct inks inks[2] = {{
+#define INK(name, light, dark) .name = 0x##light,
+#include "render/raster/palette.def"
+#undef INK
+                             },
+                             {
+#define INK(name, light, dark) .name = 0x##dark,
+#include "render/raster/palette.def"
+#undef INK
+                             }};
 
 _Static_assert((int)SITE_COLORS == (int)PALETTE_SITES, "a call site has one of the palette's colours");
 
@@ -33,7 +23,7 @@ static uint32_t slot_color(uint32_t slot, bool dark) {
 }
 
 uint32_t raster_site_color(const struct timeline *timeline, uint32_t site, bool dark) {
-    return site == 0 ? raster_themes[dark].no_stack : slot_color(timeline->slot[site], dark);
+    return site == 0 ? inks[dark].no_stack : slot_color(timeline->slot[site], dark);
 }
 
 uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x) {

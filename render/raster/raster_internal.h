@@ -12,17 +12,6 @@
 #include "render/raster/lanes.h"
 #include "render/raster/raster.h"
 
-struct theme {
-    uint32_t ground, grid, edge, ink, no_stack;
-    /* as in the style sheet; the selected and the pinned allocation have the first */
-    uint32_t mark[RASTER_MARKS];
-    uint32_t select_share;     /* of 256: share of that colour in a selected range */
-    uint32_t bad, ghost_share; /* colour of a failed request, and its share in the box's ground */
-};
-
-/* Light, dark. */
-extern const struct theme raster_themes[2];
-
 /* Adjacent allocations that are thinner than a pixel, drawn as one. */
 struct sum {
     uint32_t from, to; /* columns */
@@ -43,7 +32,7 @@ struct sum {
 struct painter {
     const struct scene *scene;
     const struct raster_style *style;
-    const struct theme *theme;
+    const struct inks *inks;
     struct y_scale scale;
     u32x4 factor; /* the scale's factor in every lane */
     uint32_t width, height;

@@ -4,14 +4,14 @@
 enum { TICK_PX = 70 }; /* at least so many pixels between two lines of the grid */
 
 void painter_ground(struct painter *painter) {
-    uint32_t ground = gather(spread(painter->theme->ground) << 8), lowest = painter->height, highest = 0;
+    uint32_t ground = gather(spread(painter->inks->surface) << 8), lowest = painter->height, highest = 0;
     for (uint32_t column = 0; column < painter->width; column++) {
         uint32_t y = painter->y[column], row = y >> 8;
         lowest = row < lowest ? row : lowest;
         highest = row > highest ? row : highest;
         if (row < painter->height)
             *pixel_at(painter, column, row) =
-                gather(painter->lanes[column] + spread(painter->theme->ground) * (256 - (y & 255)));
+                gather(painter->lanes[column] + spread(painter->inks->surface) * (256 - (y & 255)));
     }
     for (uint32_t row = lowest + 1; row < painter->height; row++) {
         uint32_t *pixel = pixel_at(painter, 0, row);
@@ -39,7 +39,7 @@ static void grid_row_draw(struct painter *painter, uint32_t row, uint32_t color)
 
 void painter_grid(struct painter *painter) {
     struct ticks ticks = raster_ticks(&painter->scene->view, painter->pen);
-    uint32_t grid = gather(spread(painter->theme->grid) << 8);
+    uint32_t grid = gather(spread(painter->inks->grid) << 8);
     for (uint32_t i = 0; i < ticks.count; i++) {
         uint32_t row = y_scale_q8(&painter->scale, (uint64_t)ticks.at[i]) >> 8;
         for (uint32_t line = 0; line < painter->pen; line++)
@@ -49,7 +49,7 @@ void painter_grid(struct painter *painter) {
 
 /* Draws a dot as large as the pen, upwards and to the right. */
 static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
-    uint32_t ink = gather(spread(painter->theme->ink) << 8), pen = painter->pen;
+    uint32_t ink = gather(spread(painter->inks->text) << 8), pen = painter->pen;
     for (uint32_t x = column; x < column + pen && x < painter->width; x++)
         for (uint32_t y = row; y < row + pen && y < painter->height; y++)
             *pixel_at(painter, x, y) = ink;

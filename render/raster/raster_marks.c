@@ -43,10 +43,10 @@ static void range_draw(struct painter *painter) {
         return;
     from = from < 0 ? 0 : from;
     to = to > width ? width : to;
-    box_lay(painter, from >> 8, 0, to >> 8, (int32_t)painter->height, painter->theme->mark[0],
-            painter->theme->select_share);
-    line_draw(painter, from, 1, painter->theme->mark[0]);
-    line_draw(painter, to, 1, painter->theme->mark[0]);
+    box_lay(painter, from >> 8, 0, to >> 8, (int32_t)painter->height, painter->inks->accent,
+            painter->style->dark ? 51 : 41);
+    line_draw(painter, from, 1, painter->inks->accent);
+    line_draw(painter, to, 1, painter->inks->accent);
 }
 
 /* The row at a height, counted from the top. */
@@ -95,8 +95,8 @@ static bool pin_draw(struct painter *painter, struct arena *arena) {
             upper[i] = row_of(painter, below[i] + scene_band_bytes(scene, band, band->start + i));
         }
         int32_t pen = (int32_t)painter->pen;
-        outline_draw(painter, band, upper, lower, count, 4 * pen, painter->theme->ground);
-        outline_draw(painter, band, upper, lower, count, 2 * pen, painter->theme->mark[0]);
+        outline_draw(painter, band, upper, lower, count, 4 * pen, painter->inks->surface);
+        outline_draw(painter, band, upper, lower, count, 2 * pen, painter->inks->accent);
     }
     ARENA_DROP(arena, lower, upper, below);
     return done;
@@ -113,9 +113,9 @@ static void dashes_draw(struct painter *painter, int32_t x, int32_t y, int32_t l
     for (int32_t at = 0; at < length; at += every) {
         int32_t end = at + on < length ? at + on : length;
         if (down)
-            box_lay(painter, x, y + at, x + wide, y + end, painter->theme->bad, 256);
+            box_lay(painter, x, y + at, x + wide, y + end, painter->inks->bad, 256);
         else
-            box_lay(painter, x + at, y, x + end, y + wide, painter->theme->bad, 256);
+            box_lay(painter, x + at, y, x + end, y + wide, painter->inks->bad, 256);
     }
 }
 
@@ -138,7 +138,7 @@ static void ghost_draw(struct painter *painter, const struct oom_event *oom) {
     if (x < 0 || bottom <= top)
         return;
     int32_t pen = 2 * (int32_t)painter->pen;
-    box_lay(painter, x, top, x + wide, bottom, painter->theme->bad, painter->theme->ghost_share);
+    box_lay(painter, x, top, x + wide, bottom, painter->inks->bad, painter->style->dark ? 41 : 31);
     dashes_draw(painter, x, top, wide, false);
     dashes_draw(painter, x, bottom - pen, wide, false);
     dashes_draw(painter, x, top, bottom - top, true);
@@ -183,8 +183,8 @@ static bool compared_draw(struct painter *painter, struct arena *arena) {
             row[x] = clipped_row_of(painter, marks->shown->live[moment[x]]);
         int32_t pen = (int32_t)painter->pen;
         uint32_t start = (uint32_t)from, count = (uint32_t)(to - from);
-        edge_draw(painter, start, row + from, count, 4 * pen, painter->theme->ground);
-        edge_draw(painter, start, row + from, count, 2 * pen, painter->theme->mark[1]);
+        edge_draw(painter, start, row + from, count, 4 * pen, painter->inks->surface);
+        edge_draw(painter, start, row + from, count, 2 * pen, painter->inks->mark_b);
     }
     ARENA_DROP(arena, row, moment);
     return done;
@@ -197,8 +197,8 @@ static void outside_draw(struct painter *painter) {
     view_fit(&whole, painter->scene->timeline);
     int32_t from = (view_position_q8(view, whole.from_q16) + 128) >> 8,
             to = (view_position_q8(view, whole.to_q16) + 128) >> 8;
-    box_lay(painter, 0, 0, from, (int32_t)painter->height, painter->theme->ground, 256);
-    box_lay(painter, to, 0, (int32_t)painter->width, (int32_t)painter->height, painter->theme->ground, 256);
+    box_lay(painter, 0, 0, from, (int32_t)painter->height, painter->inks->surface, 256);
+    box_lay(painter, to, 0, (int32_t)painter->width, (int32_t)painter->height, painter->inks->surface, 256);
 }
 
 bool painter_marks(struct painter *painter, struct arena *arena) {
@@ -209,10 +209,10 @@ bool painter_marks(struct painter *painter, struct arena *arena) {
         return true;
     range_draw(painter);
     ghosts_draw(painter);
-    line_draw(painter, marks->held_q8, 1, painter->theme->mark[0]);
+    line_draw(painter, marks->held_q8, 1, painter->inks->accent);
     if (!compared_draw(painter, arena))
         return false;
-    for (uint32_t i = 0; i < RASTER_MARKS; i++)
-        line_draw(painter, marks->mark_q8[i], 2, painter->theme->mark[i]);
+    line_draw(painter, marks->mark_q8[0], 2, painter->inks->accent);
+    line_draw(painter, marks->mark_q8[1], 2, painter->inks->mark_b);
     return painter->style->areas != NULL || pin_draw(painter, arena);
 }
