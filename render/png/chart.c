@@ -193,35 +193,16 @@ enum chart_error chart_write(struct buffer *out, struct font *font, const struct
     return error;
 }
 
-static enum chart_error chart_with_font(struct buffer *out, struct font *font,
-                                        const struct chart_input *input) {
-    struct chart_layout layout;
-    enum chart_error error = chart_layout_make(&layout, input, font);
-    if (error == CHART_OK)
-        error = chart_write(out, font, &layout, input->options);
-    chart_layout_release(&layout);
-    return error;
-}
-
-static void style_fill(struct raster_style *style, const struct chart_input *input) {
-    const struct chart_options *options = input->options;
-    *style = (struct raster_style){.dark = options->dark,
-                                   .color_by = options->color_by,
-                                   .capacity_bytes = options->capacity_bytes,
-                                   .reserved = true,
-                                   .category = input->verdicts != NULL ? input->verdicts->category : NULL,
-                                   .scale = options->scale};
-}
-
 /* Everything that a device's picture is drawn from, in the picture's scratch memory. */
 struct chart_sources {
     struct chart_input input;
     struct raster_style style;
     struct verdicts verdicts;
     struct selection selection;
+    struct group *groups;
 };
 
-/* Finds everything but the groups. False: no memory. */
+/* False: no memory. */
 static bool sources_find(struct chart_sources *sources, const struct timeline *timeline,
                          const struct chart_options *options, struct arena_host host, struct arena *scratch) {
     struct chart_input *input = &sources->input;
@@ -244,22 +225,15 @@ static bool sources_find(struct chart_sources *sources, const struct timeline *t
     }
     if (options->verdicts == NULL && !verdicts_init(&sources->verdicts, timeline, scratch))
         return false;
-    style_fill(&sources->style, input);
-    return true;
-}
-
-static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
-                                          struct arena *scratch) {
-    struct group *groups;
-    if (!chart_groups_find(input, input->style, scratch, &groups, &input->n_groups))
-        return CHART_NO_MEMORY;
-    input->groups = groups;
-    struct font *font = font_open();
-    if (!font)
-        return CHART_FONT;
-    enum chart_error error = chart_with_font(out, font, input);
-    font_close(font);
-    return error;
+    sources->style = (struct raster_style){.dark = options->dark,
+                                           .color_by = options->color_by,
+                                           .capacity_bytes = options->capacity_bytes,
+                                           .reserved = true,
+                                           .category = input->verdicts->category,
+                                           .scale = options->scale};
+    bool done = chart_groups_find(input, input->style, scratch, &sources->groups, &input->n_groups);
+    input->groups = sources->groups;
+    return done;
 }
 
 enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
@@ -267,10 +241,19 @@ enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
     struct arena_host host = arena_share(memory);
     struct arena scratch;
     struct chart_sources sources;
+    struct chart_layout layout;
+    enum chart_error error = CHART_NO_MEMORY;
     arena_init(&scratch, host, SIZE_MAX);
-    enum chart_error error = sources_find(&sources, timeline, options, host, &scratch)
-                                 ? chart_with_groups(out, &sources.input, &scratch)
-                                 : CHART_NO_MEMORY;
+    struct font *font = font_open();
+    if (font == NULL)
+        error = CHART_FONT;
+    else if (sources_find(&sources, timeline, options, host, &scratch)) {
+        error = chart_layout_make(&layout, &sources.input, font);
+        if (error == CHART_OK)
+            error = chart_write(out, font, &layout, options);
+        chart_layout_release(&layout);
+    }
+    font_close(font);
     arena_release(&scratch);
     return error;
 }

@@ -12,12 +12,11 @@
 
 #include "analysis/findings/peak_made.h"
 #include "base/format.h"
-#include "base/numbers.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FINDINGS_SHOWN = 3, DETAIL_LINES = 3, MADE_LINES = 3, TITLE_LINES = 3, BAR_PARTS = 3 };
+enum { FINDINGS_SHOWN = 3, DETAIL_LINES = 3, MADE_LINES = 3, TITLE_LINES = 3 };
 
 /* Is the finding shown? Remarks about the recording itself belong to the notes and the report. */
 static bool finding_is_shown(const struct finding *finding) {
@@ -61,61 +60,19 @@ static int32_t made_put(struct chart_maker *maker, struct rect area) {
                      maker->em;
 }
 
-struct bar_part {
-    enum chart_box_kind kind;
-    uint32_t color;
-    uint64_t bytes;
-    const char *name;
-};
-
-static void bar_parts(const struct chart_maker *maker, const struct oom_event *oom,
-                      struct bar_part parts[BAR_PARTS]) {
+/* Puts what took the device's memory when it ran out. */
+static int32_t oom_bar_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
     const struct timeline *timeline = maker->in->timeline;
-    uint64_t live = timeline->live[oom->event + 1], reserved = timeline_reserved_at(timeline, oom->event + 1);
-    uint64_t unused = reserved > live ? reserved - live : 0;
-    parts[0] = (struct bar_part){CHART_FILL, maker->out->colors->live, live, "live"};
-    parts[1] = (struct bar_part){CHART_FILL, maker->out->colors->unused, unused, "unused"};
-    parts[2] = (struct bar_part){CHART_FILL, maker->out->colors->line, oom->device_free, "free"};
-}
-
-/* A share of `width`, exact to a pixel for every pair of 64-bit figures. */
-static int32_t bar_width(uint64_t part, uint64_t whole, int32_t width) {
-    while (whole >> 40 != 0) {
-        whole >>= 1;
-        part >>= 1;
-    }
-    return whole == 0 ? 0 : (int32_t)(part * (uint64_t)width / whole);
-}
-
-static void bar_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
-    const struct oom_event *oom =
-        timeline_oom_in(maker->in->timeline, finding->at_moment, finding->at_moment + 1);
-    struct bar_part parts[BAR_PARTS];
-    uint64_t whole = 0;
+    const struct inks *colors = maker->out->colors;
+    const struct oom_event *oom = timeline_oom_in(timeline, finding->at_moment, finding->at_moment + 1);
     if (oom == NULL || oom->device_free == OOM_UNKNOWN)
-        return;
-    bar_parts(maker, oom, parts);
-    for (uint32_t i = 0; i < BAR_PARTS; i++)
-        whole = sum_at_most(whole, parts[i].bytes);
-    int32_t x = area.x, names = area.x, side = maker->em * 7 / 8, line = chart_line(maker->small);
-    for (uint32_t i = 0; i < BAR_PARTS; i++) {
-        char text[64];
-        int32_t width = bar_width(parts[i].bytes, whole, area.width);
-        if (width > maker->scale)
-            chart_put(maker, CHART_FILL, (struct rect){x, area.y, width - maker->scale, maker->em},
-                      parts[i].color);
-        x += width;
-        snprintf(text, sizeof text, "%s %s", parts[i].name, format_bytes(parts[i].bytes).text);
-        int32_t text_width = chart_text_width(maker, maker->small, text),
-                y = area.y + maker->em + maker->em / 4;
-        if (names + side + text_width > area.x + area.width)
-            break;
-        chart_put(maker, CHART_SWATCH, (struct rect){names, y + (line - side) / 2, side, side},
-                  parts[i].color);
-        chart_put_text(maker, (struct rect){names + side + maker->em / 4, y, text_width, 0}, CHART_LEFT,
-                       maker->small, maker->out->colors->dim, text);
-        names += side + text_width + maker->em;
-    }
+        return area.y;
+    uint64_t live = timeline->live[oom->event + 1], reserved = timeline_reserved_at(timeline, oom->event + 1),
+             unused = reserved > live ? reserved - live : 0;
+    const struct chart_part parts[] = {{colors->live, live, "live", format_bytes(live)},
+                                       {colors->unused, unused, "unused", format_bytes(unused)},
+                                       {colors->line, oom->device_free, "free", format_bytes(oom->device_free)}};
+    return chart_bar_put(maker, area, parts, sizeof parts / sizeof *parts) + maker->em / 4;
 }
 
 /* The colour of a finding: red is for what ran out and for what leaks. */
@@ -133,10 +90,8 @@ static int32_t finding_put(struct chart_maker *maker, const struct finding *find
     struct rect inner = {area.x + indent, area.y, area.width - indent, 0};
     title_of(maker, finding, text);
     inner.y = chart_put_lines(maker, inner, maker->bold, maker->out->colors->text, TITLE_LINES, text);
-    if (finding->kind == FINDING_OUT_OF_MEMORY) {
-        bar_put(maker, finding, inner);
-        inner.y += maker->em + chart_line(maker->small) + maker->em / 2;
-    }
+    if (finding->kind == FINDING_OUT_OF_MEMORY)
+        inner.y = oom_bar_put(maker, finding, inner);
     finding_detail(maker->in->verdicts, finding, text, sizeof text);
     inner.y = chart_put_lines(maker, inner, maker->small, maker->out->colors->dim, DETAIL_LINES, text);
     chart_put(maker, CHART_FILL, (struct rect){area.x, area.y, maker->em / 4, inner.y - area.y},

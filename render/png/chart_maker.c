@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -178,6 +179,43 @@ void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *t
         snprintf(text, capacity, "event %s", format_count(moment - 1).text);
 }
 
+int32_t chart_share(uint64_t part, uint64_t whole, int32_t pixels) {
+    return whole == 0 ? 0 : (int32_t)((unsigned __int128)part * (uint32_t)pixels / whole);
+}
+
+int32_t chart_bar_put(struct chart_maker *maker, struct rect area, const struct chart_part *parts,
+                      uint32_t n) {
+    int32_t x = 0, swatch = maker->em * 5 / 4, side = maker->em * 7 / 8;
+    uint64_t whole = 0, before = 0;
+    for (uint32_t i = 0; i < n; i++)
+        whole = sum_at_most(whole, parts[i].bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t from = chart_share(before, whole, area.width);
+        before = sum_at_most(before, parts[i].bytes);
+        int32_t to = chart_share(before, whole, area.width);
+        if (to > from + maker->scale)
+            chart_put(maker, CHART_FILL,
+                      (struct rect){area.x + from, area.y, to - from - maker->scale, maker->em},
+                      parts[i].color);
+    }
+    area.y += maker->em * 5 / 4;
+    for (uint32_t i = 0; i < n && parts[i].name != NULL; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "%s %s", parts[i].name, parts[i].figure.text);
+        int32_t width = swatch + chart_text_width(maker, maker->small, text);
+        if (x != 0 && x + width > area.width) {
+            x = 0;
+            area.y += chart_row(maker);
+        }
+        struct rect at = {area.x + x, area.y + (chart_line(maker->small) - side) / 2, side, side};
+        chart_put(maker, CHART_SWATCH, at, parts[i].color);
+        chart_put_text(maker, (struct rect){area.x + x + swatch, area.y, area.width - x - swatch, 0},
+                       CHART_LEFT, maker->small, maker->out->colors->text, text);
+        x += width + maker->em;
+    }
+    return area.y + chart_row(maker);
+}
+
 int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16) {
     const struct view *view = &maker->out->view;
     if (q16 < view->from_q16)
@@ -186,12 +224,7 @@ int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16) {
         return (int32_t)view->width;
     uint64_t part = (uint64_t)q16 - (uint64_t)view->from_q16;
     uint64_t whole = (uint64_t)view->to_q16 - (uint64_t)view->from_q16;
-    /* Halves both numbers, so that the product stays within 64 bits; the loss is far below a pixel. */
-    while (whole > UINT64_MAX / VIEW_MAX_SIDE) {
-        whole /= 2;
-        part /= 2;
-    }
-    return (int32_t)(part * view->width / whole);
+    return chart_share(part, whole, (int32_t)view->width);
 }
 
 /* The point on the axis where a moment begins; for n_moments, where the last one ends. */

@@ -4,6 +4,7 @@
 
 #include "analysis/loop/category.h"
 #include "analysis/model/releases.h"
+#include "base/format.h"
 #include "layout/phases.h"
 #include "render/png/chart_layout.h"
 
@@ -106,6 +107,9 @@ void chart_bytes_text(struct text bytes, char *text, size_t capacity);
 /* Writes "event 18,204 (12.3 s)", "before the first event". */
 void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity);
 
+/* As many of `pixels` as `part` is of `whole`; 0 where that is 0. */
+int32_t chart_share(uint64_t part, uint64_t whole, int32_t pixels);
+
 /* Pixels from the plot's left edge to a point of the axis; to a moment's middle. Clamped to [-1, width of the plot]. */
 int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16);
 int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment);
@@ -143,6 +147,16 @@ int32_t chart_heading_put(struct chart_maker *maker, struct rect area, const cha
 
 /* chart_names.c: the call sites' names on the bands of the plot that have room for them. */
 void chart_names_put(struct chart_maker *maker);
+
+/* Puts a bar of parts beside each other, and below it their names and bytes, as many in a line as fit. */
+struct chart_part {
+    uint32_t color;
+    uint64_t bytes;
+    const char *name; /* NULL: this part and those after it are not named */
+    struct figure figure;
+};
+int32_t chart_bar_put(struct chart_maker *maker, struct rect area, const struct chart_part *parts,
+                      uint32_t n);
 
 /* chart_notes.c: what the reader should know before trusting the picture, most important first. */
 int32_t chart_notes_put(struct chart_maker *maker, struct rect area);

@@ -71,15 +71,6 @@ int32_t chart_unused_height(const struct chart_maker *maker) {
     return (maker->unused_bytes != 0 ? maker->em * 3 + marks_height(maker) : 0) + host_height(maker);
 }
 
-/* The height in pixels of so many bytes on the lane's scale. */
-static int32_t unused_height(uint64_t bytes, uint64_t most, int32_t height) {
-    while (most >> 32 != 0) { /* keeps the product within 64 bits */
-        most >>= 1;
-        bytes >>= 1;
-    }
-    return (int32_t)(bytes * (uint64_t)height / (most != 0 ? most : 1));
-}
-
 /* The first moment at or after the left edge of a column. */
 static uint32_t column_moment(const struct chart_maker *maker, int32_t x, int32_t width) {
     const struct chart_window *window = &maker->in->window;
@@ -111,7 +102,7 @@ static void curve_put(struct chart_maker *maker, struct rect lane, bool is_host)
         end = end > first ? end : first + 1;
         uint64_t bytes = is_host ? levels_host_most(timeline->device, first, end)
                                  : timeline_unused_in(timeline, first, end);
-        int32_t height = unused_height(bytes, is_host ? maker->host_bytes : maker->unused_bytes, room);
+        int32_t height = chart_share(bytes, is_host ? maker->host_bytes : maker->unused_bytes, room);
         if (height != before && x != 0)
             column_put(maker, lane, begin, x - begin, before, is_host);
         begin = height != before ? x : begin;
