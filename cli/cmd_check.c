@@ -31,18 +31,18 @@ static bool baseline_replace(const struct check_plan *plan, struct check_file *f
     return done;
 }
 
-static int files_judge(struct check_file *files, const struct check_plan *plan,
+static int files_judge(struct check_files *files, const struct check_plan *plan,
                        const struct settings *settings) {
     int code = EXIT_CODE_DONE;
     for (uint32_t i = 0; i < settings->n_inputs; i++)
-        if (!check_file_judge(&files[i], settings->inputs[i], plan, settings))
+        if (!check_input_judge(files, settings->inputs[i], plan, settings))
             code = EXIT_CODE_USAGE;
-    check_spread_judge(files, settings->n_inputs);
-    for (uint32_t i = 0; i < settings->n_inputs; i++) {
-        check_file_settle(&files[i]);
-        code = worse(code, files[i].status == CHECK_UNREADABLE ? EXIT_CODE_FAILED
-                           : files[i].status == CHECK_HELD     ? EXIT_CODE_DONE
-                                                               : EXIT_CODE_BROKEN);
+    check_spread_judge(files);
+    for (uint32_t i = 0; i < files->count; i++) {
+        check_file_settle(&files->file[i]);
+        code = worse(code, files->file[i].status == CHECK_UNREADABLE ? EXIT_CODE_FAILED
+                           : files->file[i].status == CHECK_HELD     ? EXIT_CODE_DONE
+                                                                     : EXIT_CODE_BROKEN);
     }
     return code;
 }
@@ -50,22 +50,22 @@ static int files_judge(struct check_file *files, const struct check_plan *plan,
 static int check_run(const struct settings *settings) {
     struct check_plan plan;
     struct output_file out;
-    uint32_t n = settings->n_inputs, n_readable = 0;
+    uint32_t n_readable = 0;
     int code = check_plan_make(&plan, settings);
     if (code == EXIT_CODE_DONE) {
-        struct check_file *files = memory_alloc(n, sizeof *files);
-        code = files_judge(files, &plan, settings);
+        struct check_files files = {0};
+        code = files_judge(&files, &plan, settings);
         output_file_begin(&out, "-", "standard output", (struct arena_host){0});
-        check_write(&out.out, (enum check_format)settings->check.format, files, n, &plan);
+        check_write(&out.out, (enum check_format)settings->check.format, files.file, files.count, &plan);
         bool told = output_file_end(&out, true);
-        for (uint32_t i = 0; i < n; i++)
-            n_readable += files[i].status != CHECK_UNREADABLE;
+        for (uint32_t i = 0; i < files.count; i++)
+            n_readable += files.file[i].status != CHECK_UNREADABLE;
         /* A run whose verdict could not be written does not count: the next run is compared with the old figures. */
-        if (!told || (plan.update && n_readable != 0 && !baseline_replace(&plan, files, n)))
+        if (!told || (plan.update && n_readable != 0 && !baseline_replace(&plan, files.file, files.count)))
             code = worse(code, EXIT_CODE_FAILED);
-        for (uint32_t i = 0; i < n; i++)
-            check_file_release(&files[i]);
-        free(files);
+        for (uint32_t i = 0; i < files.count; i++)
+            check_file_release(&files.file[i]);
+        free(files.file);
     }
     check_plan_release(&plan);
     return code;
@@ -78,6 +78,7 @@ const struct verb verb_check = {
     .operands = "SNAPSHOT...",
     .about = "Tests recordings against rules, such as peak < 75GiB or finding.leak = none, and against a "
              "baseline.\n"
+             "Every device is judged, or the one that -d names.\n"
              "An input that cannot be trusted for a rule never passes it. docs/ci.md has examples for "
              "pipelines.\n",
     .examples = "  strata check --rule 'peak < 75GiB' --rule 'oom = none' snapshot.pickle\n"

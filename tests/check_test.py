@@ -57,6 +57,48 @@ def plain(path):
     return {"peak": max(device.curve), "end": device.curve[-1], "reserved": max(device.reserved), "sites": sites}
 
 
+class Devices(unittest.TestCase):
+    """Every device of a file is judged, each by its own figures."""
+    TWO = SAMPLES / "two_devices.pickle"
+
+    def files(self, *words, code):
+        done = run("--format", "json", *words, self.TWO)
+        self.assertEqual(code, done.returncode, done.stderr)
+        return {file["file"].rpartition("#")[2]: file for file in json.loads(done.stdout)["files"]}
+
+    def test_each_has_its_own_figures(self):
+        files = self.files(*rules("peak < 2.2GiB"), code=3)
+        peaks = {f"device={i}": max(device.curve) for i, device in enumerate(replay.read_devices(self.TWO))}
+        self.assertEqual(peaks, {name: file["rules"][0]["actual"] for name, file in files.items()})
+        self.assertEqual({"device=0": "held", "device=1": "broken"}, {name: file["status"] for name, file in files.items()})
+        self.assertIn(b"two_devices.pickle#device=1: broken", run(*rules("peak < 2.2GiB"), self.TWO).stdout)
+        for device, code in ((0, 0), (1, 3)):
+            (file,) = self.files("-d", device, *rules("peak < 2.2GiB"), code=code).values()
+            self.assertEqual(str(self.TWO), file["file"])
+
+    def test_a_baseline_has_each(self):
+        with tempfile.TemporaryDirectory() as folder:
+            known = pathlib.Path(folder) / "known.json"
+            self.assertEqual(0, run("--baseline", known, "--update-baseline", self.TWO).returncode)
+            self.assertEqual({"two_devices.pickle#device=0", "two_devices.pickle#device=1"}, set(json.loads(known.read_text())["files"]))
+            self.files("--baseline", known, *rules("peak = baseline"), code=0)
+            self.assertEqual(0, run("-d", 0, "--baseline", known, "--update-baseline", self.TWO).returncode)
+            self.files("--baseline", known, *rules("peak <= baseline + 100%"), code=3)
+
+    def test_one_without_the_figure_is_left_out(self):
+        block = {"address": 1 << 20, "size": 1024, "requested_size": 1000, "state": "active_allocated"}
+        segment = {"address": 1 << 20, "total_size": 2 << 20, "stream": 0, "segment_type": "small", "allocated_size": 1024,
+                   "active_size": 1024, "blocks": [block], "device": 1}
+        train = pickle.loads(TRAIN.read_bytes())
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "two.pickle"
+            path.write_bytes(pickle.dumps({"segments": [*train["segments"], segment], "device_traces": [train["device_traces"][0], []]}))
+            done = run("--format", "json", *rules("growth = 0 per step", "peak > 100B", "ranks.spread < 5%"), path, TRAIN)
+            files = json.loads(done.stdout)["files"]
+            self.assertEqual([3, 2, 3], [len(file["rules"]) for file in files], done.stdout)
+            self.assertEqual((0, {"held"}), (done.returncode, {file["status"] for file in files}), done.stdout)
+
+
 class Rules(unittest.TestCase):
     def one(self, path, text, status, code=None):
         (verdict,), whole, exit_code = judged(path, text)

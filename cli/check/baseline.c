@@ -21,12 +21,13 @@ static bool path_ends(const char *path, const char *end) {
     return n <= length && strcmp(path + length - n, end) == 0 && (n == length || path[length - n - 1] == '/');
 }
 
-const cJSON *baseline_of(const struct check_plan *plan, const char *path) {
+const cJSON *baseline_of(const struct check_plan *plan, const struct check_file *file) {
     const cJSON *files = json_member(plan->known, "files"), *item, *own = NULL;
-    cJSON_ArrayForEach(item, files) if (path_ends(path, item->string) &&
+    cJSON_ArrayForEach(item, files) if (path_ends(file->path, item->string) &&
                                         (own == NULL || strlen(item->string) > strlen(own->string))) own =
         item;
-    if (own == NULL && cJSON_GetArraySize(files) == 1) /* it serves for any file */
+    if (own == NULL && cJSON_GetArraySize(files) == 1 && strcmp(file->path, file->input) == 0)
+        /* it serves for any file, but not for one device of several */
         own = files->child;
     return cJSON_IsObject(own) ? own : NULL;
 }

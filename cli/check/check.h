@@ -41,6 +41,7 @@ struct check_site {
 /* The verdict of a rule on one file. */
 struct check_verdict {
     const struct rule *rule;
+    uint32_t index; /* of the rule in the plan */
     enum check_status status;
     bool has_actual, has_limit;
     /* bytes, a count, or parts in a million; of METRIC_TRUST 1 where the recording is complete */
@@ -49,10 +50,11 @@ struct check_verdict {
     char reason[200];       /* why the rule is broken or not judged; "" where it holds */
 };
 
-/* One input. Everything is owned and freed by check_file_release. */
+/* A device of an input. Everything is owned and freed by check_file_release. */
 struct check_file {
-    const char *path;
-    const char *name; /* base name */
+    const char *input; /* as given; devices of one input share the pointer */
+    char *path;        /* `input`, where several of its devices are judged with "#device=1" behind it */
+    const char *name;  /* its base name */
     char *key; /* its name in a baseline: the shortest end of the path that no other input has; owned */
     const cJSON *before; /* its part of the baseline; NULL: none */
     const char *shown;   /* the file's name in results: `path`, or `name` if paths are redacted */
@@ -67,6 +69,12 @@ struct check_file {
     uint32_t n_sites;
 };
 
+/* All of them; devices of one input are neighbours. */
+struct check_files {
+    struct check_file *file;
+    uint32_t count;
+};
+
 void check_file_release(struct check_file *file);
 
 /* ---- plan.c ---- */
@@ -78,13 +86,13 @@ bool check_rule_applies(const struct check_rule *rule, const struct check_file *
 
 /* ---- judge.c ---- */
 
-/* Reads a file and judges the rules that are for it. False: there is no such device (printed). A file that cannot be
- * read has that as its status. */
-bool check_file_judge(struct check_file *file, const char *path, const struct check_plan *plan,
-                      const struct settings *settings);
+/* Reads an input, adds a file for each device to judge, and judges the rules that are for it: at least one file. False:
+ * there is no such device (printed). An input that cannot be read has that as its status. */
+bool check_input_judge(struct check_files *files, const char *path, const struct check_plan *plan,
+                       const struct settings *settings);
 
-/* Judges the spread of the files' peaks, which needs all files. */
-void check_spread_judge(struct check_file *files, uint32_t n_files);
+/* Judges the spread of the inputs' peaks, which needs all of them. */
+void check_spread_judge(struct check_files *files);
 
 /* Sets the file's status to the worst of its verdicts. */
 void check_file_settle(struct check_file *file);
@@ -95,7 +103,7 @@ struct figure check_figure(const struct rule *rule, uint64_t figure);
 /* ---- baseline.c ---- */
 
 /* Finds the file's part of the baseline, by its path. NULL: there is none. */
-const cJSON *baseline_of(const struct check_plan *plan, const char *path);
+const cJSON *baseline_of(const struct check_plan *plan, const struct check_file *file);
 
 /* Finds a figure of the file in the baseline. False: it has none. */
 bool baseline_figure(const struct check_file *file, const struct rule *rule, uint64_t *bytes);

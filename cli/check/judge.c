@@ -12,6 +12,7 @@
 #include "layout/groups.h"
 #include "layout/site.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,6 +232,7 @@ static void basis_check(const struct check_file *file, struct check_verdict *ver
     }
     if (!file->figures.has_start && metric != METRIC_TRUST && metric != METRIC_OOM && metric != METRIC_END) {
         char reason[120];
+        verdict->has_actual = false;
         snprintf(reason, sizeof reason, "no step is left after the ones to skip; %s were found",
                  format_count(file->figures.steps).text);
         doubt(verdict, reason);
@@ -344,6 +346,7 @@ static bool rules_judge(struct check_file *file, struct subject *subject, const 
             continue;
         struct check_verdict *verdict = &file->verdicts[file->n_verdicts];
         verdict->rule = &plan->rules[i].rule;
+        verdict->index = i;
         if (!rule_judge(subject, file, verdict))
             return false;
         file->n_verdicts++;
@@ -399,33 +402,94 @@ static void recording_judge(struct check_file *file, const struct recording *rec
     arena_release(&subject.arena);
 }
 
-bool check_file_judge(struct check_file *file, const char *path, const struct check_plan *plan,
-                      const struct settings *settings) {
+/* Adds a file to judge. `device` is NULL where the input has one, or -d names it. */
+static struct check_file *file_add(struct check_files *files, const char *path,
+                                   const struct device_trace *device, const struct check_plan *plan,
+                                   const struct settings *settings) {
+    files->file = memory_resize(files->file, files->count + (size_t)1, sizeof *files->file);
+    struct check_file *file = &files->file[files->count++];
+    *file = (struct check_file){.input = path};
+    file->path =
+        device == NULL ? memory_text("%s", path) : memory_text("%s#device=%" PRId32, path, device->ordinal);
+    file->before = baseline_of(plan, file);
+    file->name = strcmp(file->path, "-") == 0 ? "stdin" : path_name(file->path);
+    file->shown = settings->redact ? file->name : file->path;
+    return file;
+}
+
+/* Drops a rule on the devices of an input that have no figure for it, where another device has one. */
+static void figureless_drop(struct check_file *devices, uint32_t count, const struct check_plan *plan) {
+    bool *known = memory_alloc(plan->n_rules, sizeof *known);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < devices[i].n_verdicts; k++)
+            known[devices[i].verdicts[k].index] |= devices[i].verdicts[k].has_actual;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < devices[i].n_verdicts; k++)
+            if (devices[i].verdicts[k].has_actual || !known[devices[i].verdicts[k].index])
+                devices[i].verdicts[kept++] = devices[i].verdicts[k];
+        devices[i].n_verdicts = kept;
+    }
+    free(known);
+}
+
+/* Judges the device that -d names, else every one; the CPU only where there is no other. */
+static void devices_judge(struct check_files *files, const struct recording *recording,
+                          const struct check_plan *plan, const struct settings *settings) {
+    const struct trace *trace = &recording->trace;
+    uint32_t first = files->count, n_gpus = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        n_gpus += trace->devices[i].ordinal >= 0;
+    bool several = !settings->has_device && (n_gpus == 0 ? trace->n_devices : n_gpus) > 1;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        int64_t start_us = clock_us();
+        if (settings->has_device ? device->ordinal != settings->device : n_gpus != 0 && device->ordinal < 0)
+            continue;
+        struct check_file *file = file_add(files, settings->input, several ? device : NULL, plan, settings);
+        recording_judge(file, recording, i, plan, settings);
+        file->taken_us = clock_us() - start_us;
+    }
+    figureless_drop(&files->file[first], files->count - first, plan);
+}
+
+/* Reads and judges an opened recording. NULL, or why there is nothing to judge; `*code` is then an enum exit_code. */
+static const char *recording_judge_all(struct check_files *files, struct recording *recording,
+                                       const struct check_plan *plan, const struct settings *settings,
+                                       int *code) {
+    uint32_t device;
+    if (!recording_read(recording, settings)) /* which has printed why */
+        return recording->trace.arena.limit_hit || recording->error.code == READ_NO_MEMORY
+                   ? "there is not enough memory"
+                   : "it cannot be read";
+    if ((settings->has_device || recording->trace.n_devices == 0) &&
+        !recording_choose_device(recording, settings, &device, code))
+        return *code == EXIT_CODE_USAGE ? "it does not have this device"
+                                        : "it has neither events nor segments";
+    if ((*code = filter_look(recording, settings, NULL)) != EXIT_CODE_DONE)
+        return "it cannot be filtered";
+    devices_judge(files, recording, plan, settings);
+    return NULL;
+}
+
+bool check_input_judge(struct check_files *files, const char *path, const struct check_plan *plan,
+                       const struct settings *settings) {
     struct settings own = *settings;
     struct recording recording;
-    uint32_t device;
+    const char *why = "it cannot be opened";
     int code = EXIT_CODE_DONE;
-    int64_t start_us = clock_us();
+    uint32_t first = files->count;
+    int64_t start_us = clock_us(), judging_us = 0;
     own.input = path;
-    file->path = path;
-    file->before = baseline_of(plan, path);
-    file->name = strcmp(path, "-") == 0 ? "stdin" : path_name(path);
-    file->shown = settings->redact ? file->name : path;
-    if (!recording_open(&recording, &own)) {
-        unreadable(file, "it cannot be opened");
-        return true;
+    if (recording_open(&recording, &own)) {
+        why = recording_judge_all(files, &recording, plan, &own, &code);
+        recording_release(&recording);
     }
-    if (!recording_read(&recording, &own)) /* which has printed why */
-        unreadable(file, recording.trace.arena.limit_hit || recording.error.code == READ_NO_MEMORY
-                             ? "there is not enough memory"
-                             : "it cannot be read");
-    else if (!recording_choose_device(&recording, &own, &device, &code))
-        unreadable(file, code == EXIT_CODE_USAGE ? "it does not have this device"
-                                                 : "it has neither events nor segments");
-    else if ((code = filter_look(&recording, &own, &device)) == EXIT_CODE_DONE)
-        recording_judge(file, &recording, device, plan, &own);
-    recording_release(&recording);
-    file->taken_us = clock_us() - start_us;
+    if (why != NULL)
+        unreadable(file_add(files, path, NULL, plan, &own), why);
+    for (uint32_t i = first; i < files->count; i++)
+        judging_us += files->file[i].taken_us;
+    files->file[first].taken_us += clock_us() - start_us - judging_us; /* reading counts for the first */
     return code != EXIT_CODE_USAGE;
 }
 
@@ -444,35 +508,40 @@ void check_file_release(struct check_file *file) {
     for (uint32_t i = 0; i < file->n_verdicts; i++)
         free(file->verdicts[i].site.file);
     free(file->sites);
+    free(file->path);
     free(file->key);
     free(file->verdicts);
 }
 
 /* ---- all files ---- */
 
-void check_spread_judge(struct check_file *files, uint32_t n_files) {
-    uint64_t least = UINT64_MAX, most = 0;
-    uint32_t n = 0, doubtful = 0;
-    for (uint32_t i = 0; i < n_files; i++) {
-        if (files[i].status == CHECK_UNREADABLE)
-            continue;
-        least = files[i].figures.peak < least ? files[i].figures.peak : least;
-        most = files[i].figures.peak > most ? files[i].figures.peak : most;
-        doubtful += files[i].figures.doubt != NULL;
+void check_spread_judge(struct check_files *files) {
+    uint64_t least = UINT64_MAX, most = 0, peak = 0;
+    uint32_t n = 0, doubtful = 0, unread = 0;
+    for (uint32_t i = 0; i < files->count; i++) {
+        const struct check_file *file = &files->file[i];
+        bool same = i > 0 && file[-1].input == file->input;
+        peak = same && peak > file->figures.peak ? peak : file->figures.peak;
+        unread += file->status == CHECK_UNREADABLE;
+        doubtful += file->figures.doubt != NULL;
+        if (file->status == CHECK_UNREADABLE || (i + 1 < files->count && file[1].input == file->input))
+            continue; /* an input counts once, with its highest device */
+        least = peak < least ? peak : least;
+        most = peak > most ? peak : most;
         n++;
     }
-    for (uint32_t i = 0; i < n_files; i++)
-        for (uint32_t k = 0; k < files[i].n_verdicts; k++) {
-            struct check_verdict *verdict = &files[i].verdicts[k];
+    for (uint32_t i = 0; i < files->count; i++)
+        for (uint32_t k = 0; k < files->file[i].n_verdicts; k++) {
+            struct check_verdict *verdict = &files->file[i].verdicts[k];
             if (verdict->rule->metric != METRIC_SPREAD)
                 continue;
             verdict->has_actual = n >= 2;
             verdict->actual = n >= 2 ? share_of(most - least, most) : 0;
-            if (n < 2 || n < n_files || doubtful != 0)
+            if (n < 2 || unread != 0 || doubtful != 0)
                 doubt(verdict, n < 2         ? "a spread needs two recordings"
-                               : n < n_files ? "not every recording could be read"
+                               : unread != 0 ? "not every recording could be read"
                                              : "not every recording is complete");
             else
-                compare(&files[i], verdict);
+                compare(&files->file[i], verdict);
         }
 }

@@ -1,6 +1,7 @@
 /* Collects the rules to check: from the command line, strata.json, and the baseline. */
 #include "base/utf8.h"
 #include "cli/check/check.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/json_file.h"
 #include "cli/memory.h"
@@ -37,8 +38,9 @@ static bool rule_add(struct check_plan *plan, const char *text, const char *patt
 }
 
 bool check_rule_applies(const struct check_rule *rule, const struct check_file *file) {
-    return rule->pattern == NULL || fnmatch(rule->pattern, file->name, 0) == 0 ||
-           fnmatch(rule->pattern, file->path, 0) == 0;
+    const char *name = strcmp(file->input, "-") == 0 ? "stdin" : path_name(file->input);
+    return rule->pattern == NULL || fnmatch(rule->pattern, name, 0) == 0 ||
+           fnmatch(rule->pattern, file->input, 0) == 0;
 }
 
 static bool config_wrong(const char *path, const char *what) {
