@@ -31,7 +31,7 @@ STAND_INS = {  # the names that documents use, and what lies there when their co
     "dumps/rank1.pickle": ROOT / "samples" / "held_over_healthy.pickle",
     "train.log": ROOT / "samples" / "log_oom_new.log",
     "strata-run/rank0_exit.pickle": RECORDINGS / "outputs_kept.pickle.xz",
-    "mended/rank0_exit.pickle": RECORDINGS / "outputs_kept_fixed.pickle.xz",
+    "fixed/rank0_exit.pickle": RECORDINGS / "outputs_kept_fixed.pickle.xz",
     "samples": ROOT / "samples",
 }
 FENCE = re.compile(r"(?:<!-- shown: (?P<shown>.+?) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)```\n", re.DOTALL)

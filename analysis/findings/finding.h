@@ -128,7 +128,7 @@ struct findings {
 
 /* "leak", "high", "likely", "step" (NULL: none), as in JSON. */
 const char *finding_kind_name(enum finding_kind kind);
-/* "let go of what each turn keeps": what a plan says of its removal; NULL: no plan removes it. */
+/* "free what each turn keeps": what a plan says of its removal; NULL: no plan removes it. */
 const char *finding_change(enum finding_kind kind);
 extern const char *const finding_severity_name[];   /* by enum finding_severity */
 extern const char *const finding_confidence_name[]; /* by enum finding_confidence */

@@ -76,6 +76,9 @@ static void retry_flush_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == RETRIES_COUNTED)
         TELL(telling, "near miss: %n allocation %(retry|retries), by the log", finding->releases.n);
+    else if (finding->releases.n > 1)
+        TELL(telling, "the cache was emptied %n times: %b given back", finding->releases.n,
+             finding->releases.bytes);
     else
         TELL(telling, "one request emptied the cache: %b given back", finding->releases.largest);
 }
@@ -265,8 +268,8 @@ static void fragmentation_detail(struct telling *telling) {
         TELL(telling,
              finding->at_moment == 0
                  ? "Already before the first event %b were reserved while %b were in use; "
-                   "never were more than %b."
-                 : "Reserved rose to %b while %b were in use; never were more than %b.",
+                   "never more than %b was."
+                 : "Reserved rose to %b while %b were in use; never more than %b was.",
              finding->fragmentation.reserved, finding->fragmentation.reserved - finding->fragmentation.unused,
              telling->verdicts->timeline->peak_bytes);
     }

@@ -417,8 +417,8 @@ static void gradients_kept_detail(struct telling *telling) {
         TELL(telling, "%b of them are in the peak.", finding->bytes);
     else
         tell(telling, "none of them is in the peak.");
-    tell_saving(telling, finding->gradients.at_least && finding->saves != 0 ? "Clear them first: at least"
-                                                                            : "Clear them first:");
+    tell_saving(telling, finding->gradients.at_least && finding->saves != 0 ? "Cleared before it: at least"
+                                                                            : "Cleared before it:");
     if (finding->variant == 1)
         tell(telling, " No optimizer is seen: if you accumulate on purpose, this is what it costs.");
 }

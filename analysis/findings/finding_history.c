@@ -61,7 +61,7 @@ static void no_history_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     TELL(telling,
          finding->variant == 1
-             ? "Only what is alive at the end is known (%b with stacks): no events were recorded"
+             ? "Only what is alive at the end is known (%b with stacks): no allocation or free was recorded"
              : "Only what is alive at the end is known (%b), without stacks: history was not switched on",
          finding->variant == 1 ? finding->blocks.with_stacks : finding->blocks.bytes);
 }
@@ -76,9 +76,9 @@ static void no_history_detail(struct telling *telling) {
 static struct advice no_history_advise(const struct telling *telling) {
     return (struct advice){
         .action = telling->finding->variant == 1
-                      ? "Start it with torch.cuda.memory._record_memory_history(max_entries=100000); "
+                      ? "Start it with torch.cuda.memory._record_memory_history(max_entries=1000000); "
                         "_record_memory_history(True) is the old form, which keeps no events."
-                      : "Call torch.cuda.memory._record_memory_history(max_entries=100000) before the model "
+                      : "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model "
                         "is made.",
         "torch.cuda.memory._record_memory_history(max_entries=1000000)"};
 }

@@ -386,4 +386,4 @@ static struct advice leak_advise(const struct telling *telling) {
 }
 
 const struct kind kind_leak = {KIND(leak), "Leak", .flags = KIND_OF_SET | KIND_EACH,
-                               .change = "let go of what each turn keeps", .advise = leak_advise};
+                               .change = "free what each turn keeps", .advise = leak_advise};

@@ -263,6 +263,13 @@ static void starts_late_detail(struct telling *telling) {
 static struct advice starts_late_advise(const struct telling *telling) {
     if (!trace_has_segments(telling->verdicts->timeline->trace))
         return (struct advice){.action = "Begin the profile before the model is made."};
+    const struct timeline *timeline = telling->verdicts->timeline;
+    const struct trace *trace = timeline->trace;
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        if (text_is(trace_text(trace, trace->diagnostics[i].code), "overflow") &&
+            diagnostic_concerns(&trace->diagnostics[i], timeline->device->ordinal))
+            return (struct advice){.action = "Events were lost because the history was full: record with a "
+                                             "larger max_entries, or fewer steps."};
     return (struct advice){
         .action =
             "Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.",

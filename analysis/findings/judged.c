@@ -87,9 +87,14 @@ static void say_none(struct words *words, const struct verdicts *verdicts) {
             ": no call site was found that keeps more, but what is alive when one begins differs by %b",
             apart);
     else if (little != 0)
-        WORDS_TELL(words, ": call sites keep only %b more from one to the next", little);
+        WORDS_TELL(words, ": call sites keep only %b more", little);
     else
-        words_say(words, ": no call site keeps more from one to the next");
+        words_say(words, ": no call site keeps more");
+    if (verdicts->turns.count >= 3 && apart <= most / 100) {
+        words_say(words, " from one ");
+        words_say(words, turns_unit(&verdicts->turns));
+        words_say(words, " to the next");
+    }
 }
 
 static void say_judged(struct words *words, const struct verdicts *verdicts) {

@@ -156,7 +156,7 @@ static void tell_device(struct words *words, const struct log_oom_facts *facts, 
 static void tell_process(struct words *words, const struct log_oom_facts *facts) {
     uint64_t reserved = facts->number[NOTE_RESERVED], used = facts->number[NOTE_PROCESS_USED];
     if (knows(facts, NOTE_ALLOCATED)) {
-        WORDS_TELL(words, " Allocated were %b", facts->number[NOTE_ALLOCATED]);
+        WORDS_TELL(words, " %b were allocated", facts->number[NOTE_ALLOCATED]);
         if (knows(facts, NOTE_PRIVATE))
             WORDS_TELL(words, ", %b of it in private pools (CUDA graphs)", facts->number[NOTE_PRIVATE]);
         if (knows(facts, NOTE_UNALLOCATED))
@@ -199,8 +199,8 @@ static void tell_others(struct words *words, const struct log_oom_facts *facts) 
                bytes);
     words_say(words,
               named
-                  ? ": without them the request would have been served. See who they are with nvidia-smi, "
-                    "and end them."
+                  ? ": without them the request would have been served. nvidia-smi names them: "
+                    "stop those that are yours, or choose another device."
                   : ": by other processes, or by this one's libraries. nvidia-smi shows by whom; a snapshot "
                     "cannot.");
 }

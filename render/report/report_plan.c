@@ -264,7 +264,8 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
                                            "Served", "Certainty", NULL};
     sheet_say(sheet, "What each change would give:");
     sheet_table(sheet, headings, "llllll");
-    row_write(sheet, "as recorded", "", &plan->as_recorded, "");
+    row_write(sheet, plan->ended_by_oom ? "with the failed request" : "unchanged", "",
+              &plan->as_recorded, "");
     for (uint32_t i = 0; i < plan->n_changes; i++) {
         const struct plan_change *change = &plan->change[i];
         if (change->idle)
@@ -274,6 +275,8 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
                   &change->figures, plan_certainty_name[change->certainty]);
     }
     sheet_table_end(sheet);
+    sheet_say(sheet,
+              "Served: retries, by emptying the cache; unsure, not in every run of the model; -, not known.");
 }
 
 /* Writes the plan's figures: its need, the budget, and whether fewer changes would do. */
@@ -410,12 +413,12 @@ bool plan_lines_tell(struct words *words, const struct plan *plan, struct arena 
 static void budget_write(struct sheet *sheet, const struct plan *plan) {
     if (plan->budget_bytes == 0)
         return;
-    sheet_point(sheet, "To be served in %s%s", PLAN_SAID(sheet, plan_words_budget, plan),
-                plan->asked_bytes != 0 ? "."
-                : plan->ended_by_oom
-                    ? ": reserved and free together when the request failed. (--gpu SIZE for another "
-                      "device.)"
-                    : ": the most that the process had reserved. (--gpu SIZE for another device.)");
+    sheet_point(
+        sheet, "Limit: %s%s", PLAN_SAID(sheet, plan_words_budget, plan),
+        plan->asked_bytes != 0 ? "."
+        : plan->ended_by_oom
+            ? ", what was reserved and what was free when the request failed. --gpu SIZE sets another."
+            : ", the most that the process had reserved. --gpu SIZE sets another.");
     if (plan->listed_bytes != 0)
         sheet_point(
             sheet,

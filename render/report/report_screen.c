@@ -74,7 +74,7 @@ static void rest_write(struct sheet *sheet, const struct report_device *report) 
     const struct trace *trace = report->trace;
     bool steps = report->verdicts.steps.count != 0;
     if (trace->n_devices > 1)
-        sheet_say(sheet, "Not shown: %s.", words_devices(sheet, trace, report->device));
+        sheet_say(sheet, "Not shown: %s. -d N shows one.", words_devices(sheet, trace, report->device));
     if (sheet->markdown)
         return;
     if (!trace_has_allocations(trace))

@@ -55,7 +55,7 @@ void plan_words_title(struct words *words, const struct plan *plan, const struct
     static const char *const titles[] = {[PLAN_FUSED] = "optimizer: fused or foreach=False",
                                          [PLAN_EIGHT_BIT] = "optimizer state in 8 bits",
                                          [PLAN_OFFLOAD] = "optimizer state on the host",
-                                         [PLAN_MICRO_BATCH] = "half of the batch, twice",
+                                         [PLAN_MICRO_BATCH] = "two half batches",
                                          [PLAN_NO_GRAD] = "no graph: torch.no_grad()"};
     switch ((enum plan_kind)change->kind) {
     case PLAN_SETTINGS: words_say(words, change->id + word_length("settings:")); break;
@@ -149,7 +149,7 @@ void plan_words_loss(struct words *words, const struct plan *plan) {
         WORDS_TELL(words, i > 0 ? "; %d parts " : "%d parts ", plan_loss_parts[i]);
         plan_words_range(words, loss->live_min[i], loss->live_max[i]);
     }
-    words_say(words, ". Not planned: a recording does not show whether each part goes backward before the "
+    words_say(words, ". Not planned: a recording does not show whether backward runs on each part before the "
                      "next is made.");
 }
 
