@@ -75,13 +75,12 @@ static int32_t oom_bar_put(struct chart_maker *maker, const struct finding *find
     return chart_bar_put(maker, area, parts, sizeof parts / sizeof *parts) + maker->em / 4;
 }
 
-/* The colour of a finding: red is for what ran out and for what leaks. */
+/* The colour of a finding, by its severity: red, amber, grey, as in the report. */
 static uint32_t finding_color(const struct chart_maker *maker, const struct finding *finding) {
-    bool alarm = finding->severity == SEVERITY_HIGH &&
-                 (finding->kind == FINDING_OUT_OF_MEMORY || finding->kind == FINDING_LEAK);
-    return alarm                                  ? maker->out->colors->bad
-           : finding->severity >= SEVERITY_MEDIUM ? maker->out->colors->note
-                                                  : maker->out->colors->dim;
+    const struct inks *colors = maker->out->colors;
+    return finding->severity == SEVERITY_HIGH     ? colors->bad
+           : finding->severity >= SEVERITY_MEDIUM ? colors->note
+                                                  : colors->dim;
 }
 
 static int32_t finding_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {

@@ -121,11 +121,11 @@ static void kept_tell(struct cause_telling *telling) {
          cause->n_sites);
     /* The median lifetime may say the opposite: where gradients add up, the few that stay do not move it. */
     if (lives)
-        TELL(telling, " an allocation lives for about %n events, %n before;", cause->to, cause->from);
+        TELL(telling, " an allocation lives for about %n events in B, %n in A;", cause->to, cause->from);
     if (longer ? site->b.count > site->a.count : site->b.count < site->a.count)
-        TELL(telling, " %n %(is|are) alive here, %n before", site->b.count, site->a.count);
+        TELL(telling, " %n %(is|are) alive in B, %n in A", site->b.count, site->a.count);
     else /* there are as many as before, but larger or smaller ones */
-        TELL(telling, " %b of it are alive here, %b before", site->b.bytes, site->a.bytes);
+        TELL(telling, " %b of it are alive in B, %b in A", site->b.bytes, site->a.bytes);
 }
 
 static void moved_tell(struct cause_telling *telling) {

@@ -61,8 +61,10 @@ static void findings_write(struct sheet *sheet, const struct report_device *repo
                            const struct screen_detail *detail) {
     const struct findings *findings = &report->verdicts.findings;
     uint32_t first = begins_with_failure(findings), shown = first;
-    if (shown < findings->count)
+    if (shown < findings->count || (findings->count == 0 && verdicts_checks(&report->verdicts) != 0))
         sheet_heading(sheet, 3, "What to know");
+    if (findings->count == 0)
+        report_checks(sheet, &report->verdicts);
     for (; shown < findings->count && shown < first + detail->in_full + detail->titles; shown++)
         report_finding(sheet, report, &findings->finding[shown], shown < first + detail->in_full);
     if (shown < findings->count)

@@ -41,8 +41,7 @@ static bool has_verdict(const struct verdicts *verdicts) {
     return false;
 }
 
-/* Lists the checks that found nothing: clear, or not judged. */
-static void checks_list(struct sheet *sheet, const struct verdicts *verdicts) {
+void report_checks(struct sheet *sheet, const struct verdicts *verdicts) {
     char text[FINDING_TEXT_NBYTES];
     for (uint32_t i = 0; i < verdicts_checks(verdicts); i++) {
         struct check check = verdicts_check(verdicts, i, text, sizeof text);
@@ -120,7 +119,7 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
     verdicts_judged_text(verdicts, text, sizeof text);
     sheet_say(sheet, "%s", text);
     if (!has_verdict(verdicts))
-        checks_list(sheet, verdicts);
+        report_checks(sheet, verdicts);
 }
 
 /* ---- steps and phases ---- */

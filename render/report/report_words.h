@@ -43,6 +43,8 @@ void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
 
 /* The sections that have files of their own. */
 void report_ooms(struct sheet *sheet, const struct report_device *report);
+/* Lists the checks that found nothing: clear, or not judged. */
+void report_checks(struct sheet *sheet, const struct verdicts *verdicts);
 void report_peak_made(struct sheet *sheet, const struct report_device *report);
 
 /* Writes the number of layers and how alike they are; nothing if there are none. */
