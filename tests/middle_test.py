@@ -212,7 +212,7 @@ class NowAndThen(unittest.TestCase):
         self.assertIn("what is alive when one begins differs by 32 MiB", self.text((3,)))
 
     def test_never(self):
-        self.assertIn("no call site keeps more from one turn to the next.", self.text(()))
+        self.assertIn("no call site keeps more from one step to the next.", self.text(()))
 
 
 if __name__ == "__main__":
