@@ -277,6 +277,14 @@ class Plan(unittest.TestCase):
             own, = answer("--gpu", "4GiB", SAMPLES / "train.pickle")
             self.assertEqual([own], json.loads(inside[1])["devices"])
 
+    def test_a_setting_is_never_cut(self):
+        """A setting that is longer than its column has a line of its own."""
+        for columns in range(40, 121, 8):
+            done = subprocess.run([STRATA, "plan", "--set", "pinned_max_round_threshold_mb:64", SAMPLES / "oom.pickle"],
+                                  capture_output=True, check=True, env={**os.environ, "COLUMNS": str(columns)})
+            for setting in ("pinned_max_round_threshold_mb:64", "expandable_segments:True"):
+                self.assertIn("\n  " + setting, done.stdout.decode(), columns)
+
     def test_the_documentation_s_examples(self):
         """The document's commands print the lines that it shows; "..." stands for lines that it leaves out."""
         n = 0

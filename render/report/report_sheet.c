@@ -436,6 +436,12 @@ static void add_text_row(struct sheet *sheet, const char *const *cells, const si
     bool more = true;
     for (uint32_t i = 0; i < sheet->n_columns; i++)
         rest.text[i] = cells[i];
+    /* A word that is longer than the first column, such as a setting to copy, has a line of its own. */
+    size_t first = strchr(cells[0], ' ') == NULL ? text_width(cells[0]) : 0;
+    if (first > width[0] && first + 2 <= columns_behind(sheet, 0)) {
+        add_line(sheet, "  ", cells[0], "\n");
+        rest.text[0] = "";
+    }
     while (more) {
         add_row_line(sheet, &rest, width);
         more = false;
