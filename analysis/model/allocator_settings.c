@@ -245,6 +245,8 @@ enum settings_problem allocator_settings_add(struct allocator_settings *settings
         if (from == nbytes)
             break;
         enum settings_problem now = conf.text[from] == ',' ? SETTINGS_FINE : key_add(settings, &conf);
+        if (now != SETTINGS_FINE && settings->n_unread < SETTINGS_UNREAD_TOLD)
+            settings->unread[settings->n_unread++] = conf_next(&(struct conf){text, nbytes, from});
         if (now != SETTINGS_FINE && problem == SETTINGS_FINE) {
             problem = now;
             *bad_at = from;

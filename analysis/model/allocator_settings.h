@@ -4,7 +4,7 @@
 
 #include "trace/trace.h"
 
-enum { ROUNDUP_CLASSES = 16 };
+enum { ROUNDUP_CLASSES = 16, SETTINGS_UNREAD_TOLD = 4 };
 #define ALLOCATOR_UNLIMITED UINT64_MAX
 
 struct allocator_settings {
@@ -28,6 +28,9 @@ struct allocator_settings {
     struct {
         bool expandable, max_split, collect;
     } told;
+    struct text
+        unread[SETTINGS_UNREAD_TOLD]; /* the first keys that are not read, within the text they are of */
+    uint32_t n_unread;
 };
 
 /* Nothing set. */

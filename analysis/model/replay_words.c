@@ -44,4 +44,9 @@ void replay_tell(struct words *words, const struct replay *replay) {
         words_say(words, replay->reason);
         words_say(words, ".");
     }
+    for (uint32_t i = 0; i < replay->settings.n_unread; i++) {
+        words_say(words, " The allocator's setting \"");
+        words_add(words, replay->settings.unread[i]);
+        words_say(words, "\" is not read.");
+    }
 }

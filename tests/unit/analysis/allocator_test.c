@@ -203,7 +203,9 @@ static void test_settings_of_a_snapshot(void **state) {
     static const char json[] =
         "{\"PYTORCH_CUDA_ALLOC_CONF\":\"large_segment_size_mb:32\",\"max_split_size\":-1,"
         "\"garbage_collection_threshold\":0.25,\"expandable_segments\":true,\"unknown\":[1,{\"a\":\"}\"}],"
-        "\"roundup_power2_divisions\":{\"1\":0,\"2\":4,\"32768\":8}}";
+        "\"roundup_power2_divisions\":{\"1\":0,\"2\":4,\"32768\":8},"
+        "\"PYTORCH_NPU_ALLOC_CONF\":\"segment_size_mb:64,expandable_segments:True,page_size:1g,:,b:[1,2],c,"
+        "d\"}";
     struct trace trace;
     struct allocator_settings settings;
     assert_true(trace_init(&trace, plain_host, SIZE_MAX));
@@ -217,6 +219,10 @@ static void test_settings_of_a_snapshot(void **state) {
     assert_int_equal(settings.roundup[1], 4);
     assert_int_equal(settings.roundup[15], 8);
     assert_int_equal(settings.roundup[0], 0);
+    assert_int_equal(settings.n_unread, SETTINGS_UNREAD_TOLD); /* "", "c", "d" are more, which are not told */
+    assert_true(text_is(settings.unread[0], "segment_size_mb"));
+    assert_true(text_is(settings.unread[1], "page_size"));
+    assert_true(text_is(settings.unread[3], "b"));
     trace_release(&trace);
 }
 
