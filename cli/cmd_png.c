@@ -98,6 +98,7 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     snprintf(line, sizeof line, plan.certainty != NULL ? "[%s] %s" : "%s%s",
              plan.certainty != NULL ? plan.certainty : "", plan.text);
     options.plan = plan.text[0] != '\0' ? line : NULL;
+    options.plan_code = options.plan != NULL ? plan.code : NULL;
     enum chart_error error = chart_png(picture, timeline, &options, scratch);
     if (error == CHART_OK)
         return EXIT_CODE_DONE;

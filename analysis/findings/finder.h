@@ -151,11 +151,11 @@ STRATA_FINDINGS(FINDING_ROW)
 #undef FINDING_ROW
 
 /* Of graphs that a backward retains. */
-#define ADVICE_RETAINED                                                                       \
-    (struct advice) {                                                                         \
-        "Call backward without retain_graph=True: most often that is why. Otherwise keep an " \
+#define ADVICE_RETAINED                                                                               \
+    (struct advice) {                                                                                 \
+        "Call backward without retain_graph=True: most often that is why. Otherwise keep an "         \
         "autograd.Function's tensors with ctx.save_for_backward, or detach what the next step uses.", \
-            "loss.backward()  # without retain_graph; or detach at %S", 0                     \
+            "loss.backward()  # without retain_graph; or detach at %S", 0                             \
     }
 
 /* Is an allocation still alive when everything has been made? */

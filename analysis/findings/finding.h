@@ -155,6 +155,11 @@ uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *f
 uint32_t finding_action(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity);
 
+/* Does what to do name strata plan? A plan that is known stands in its place. */
+static inline bool finding_asks_plan(const struct finding *finding) {
+    return finding->kind == FINDING_FRAGMENTATION || finding->kind == FINDING_RETRY_FLUSH;
+}
+
 /* The detail without its last part. As above. */
 uint32_t finding_facts(const struct verdicts *verdicts, const struct finding *finding, char *text,
                        uint32_t capacity);

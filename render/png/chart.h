@@ -13,6 +13,7 @@ struct chart_options {
     const char *fingerprint_b; /* of a difference; otherwise NULL */
     const char *title;         /* NULL: the file's name */
     const char *plan;          /* the first sentence of the plan, for a line at the foot; NULL: none */
+    const char *plan_code;     /* what to paste for it, for the finding that asks for a plan; NULL: no plan */
     const char *flags;         /* command line flags that shaped the picture, for the text chunk; may be "" */
     uint32_t width, height;    /* of the whole picture in pixels before scale: 320 .. 7680 by 240 .. 4320 */
     uint32_t scale;            /* 1 .. 4: how many times larger everything is */

@@ -69,9 +69,10 @@ static int32_t oom_bar_put(struct chart_maker *maker, const struct finding *find
         return area.y;
     uint64_t live = timeline->live[oom->event + 1], reserved = timeline_reserved_at(timeline, oom->event + 1),
              unused = reserved > live ? reserved - live : 0;
-    const struct chart_part parts[] = {{colors->live, live, "live", format_bytes(live)},
-                                       {colors->unused, unused, "unused", format_bytes(unused)},
-                                       {colors->line, oom->device_free, "free", format_bytes(oom->device_free)}};
+    const struct chart_part parts[] = {
+        {colors->live, live, "live", format_bytes(live)},
+        {colors->unused, unused, "unused", format_bytes(unused)},
+        {colors->line, oom->device_free, "free", format_bytes(oom->device_free)}};
     return chart_bar_put(maker, area, parts, sizeof parts / sizeof *parts) + maker->em / 4;
 }
 
@@ -91,8 +92,11 @@ static int32_t finding_put(struct chart_maker *maker, const struct finding *find
     inner.y = chart_put_lines(maker, inner, maker->bold, maker->out->colors->text, TITLE_LINES, text);
     if (finding->kind == FINDING_OUT_OF_MEMORY)
         inner.y = oom_bar_put(maker, finding, inner);
-    finding_detail(maker->in->verdicts, finding, text, sizeof text);
+    const char *code = finding_asks_plan(finding) ? maker->in->options->plan_code : NULL;
+    (code != NULL ? finding_facts : finding_detail)(maker->in->verdicts, finding, text, sizeof text);
     inner.y = chart_put_lines(maker, inner, maker->small, maker->out->colors->dim, DETAIL_LINES, text);
+    if (code != NULL && chart_text_width(maker, maker->small, code) <= inner.width)
+        inner.y = chart_put_lines(maker, inner, maker->small, maker->out->colors->text, 1, code);
     chart_put(maker, CHART_FILL, (struct rect){area.x, area.y, maker->em / 4, inner.y - area.y},
               finding_color(maker, finding));
     return inner.y + maker->em;

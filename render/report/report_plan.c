@@ -264,8 +264,8 @@ static void table_write(struct sheet *sheet, const struct plan *plan) {
                                            "Served", "Certainty", NULL};
     sheet_say(sheet, "What each change would give:");
     sheet_table(sheet, headings, "llllll");
-    row_write(sheet, plan->ended_by_oom ? "with the failed request" : "unchanged", "",
-              &plan->as_recorded, "");
+    row_write(sheet, plan->ended_by_oom ? "with the failed request" : "unchanged", "", &plan->as_recorded,
+              "");
     for (uint32_t i = 0; i < plan->n_changes; i++) {
         const struct plan_change *change = &plan->change[i];
         if (change->idle)

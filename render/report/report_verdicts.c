@@ -82,9 +82,8 @@ void report_finding(struct sheet *sheet, const struct report_device *report, con
                     bool in_full) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES] = "";
-    /* The setting that helps is told at the head. */
     if (in_full)
-        (finding->kind == FINDING_FRAGMENTATION && report->plan.of_setting ? finding_facts : finding_detail)(
+        (finding_asks_plan(finding) && report->plan.text[0] != '\0' ? finding_facts : finding_detail)(
             verdicts, finding, text, sizeof text);
     sheet_tagged_point(sheet, urgency_of(finding), "[%s] %s.%s%s", weight_of(sheet, finding),
                        title_of(sheet, verdicts, finding), in_full ? " " : "",

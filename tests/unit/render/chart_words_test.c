@@ -4,11 +4,12 @@
 /* ---- texts ---- */
 
 /* Writes the texts of a recording's layout to `said`, one a line. The groups are those of the options' moment. */
-static void layout_texts(struct recording *recording, const struct chart_options *options, char *said,
-                         size_t capacity) {
+static void layout_texts_with(struct recording *recording, const struct verdicts *verdicts,
+                              const struct chart_options *options, char *said, size_t capacity) {
     struct font *font = font_open();
     assert_non_null(font);
     struct chart_input input = {.timeline = &recording->timeline,
+                                .verdicts = verdicts,
                                 .host = plain_host,
                                 .options = options,
                                 .window = chart_window_of(&recording->timeline, options)};
@@ -22,6 +23,11 @@ static void layout_texts(struct recording *recording, const struct chart_options
             strcat(strcat(said, layout.boxes[i].text), "\n");
     chart_layout_release(&layout);
     font_close(font);
+}
+
+static void layout_texts(struct recording *recording, const struct chart_options *options, char *said,
+                         size_t capacity) {
+    layout_texts_with(recording, NULL, options, said, capacity);
 }
 
 /* A recording of one long allocation and one that waits for another stream. */
@@ -202,6 +208,35 @@ static void a_window_has_its_own_peak(void **state) {
     recording_close(recording);
 }
 
+/* What to paste for a plan stands where a finding would send to strata plan, whole or not at all. */
+static void a_plan_stands_in_its_finding(void **state) {
+    (void)state;
+    static const char *const codes[] = {"export CONF=short:True",
+                                        "export PYTORCH_ALLOC_CONF=expandable_segments:True"};
+    static struct verdicts verdicts;
+    struct recording *recording = recording_of_sites(true);
+    char said[8192];
+    assert_true(verdicts_init(&verdicts, &recording->timeline, &recording->arena));
+    struct finding finding = {
+        .kind = FINDING_FRAGMENTATION, .severity = SEVERITY_HIGH, .confidence = CONFIDENCE_CERTAIN};
+    verdicts.findings.finding = &finding;
+    verdicts.findings.count = 1;
+    struct chart_options options = options_of(1600, 900, 1);
+    layout_texts_with(recording, &verdicts, &options, said, sizeof said);
+    assert_non_null(strstr(said, "Run strata"));
+    for (uint32_t i = 0; i < 32; i++) {
+        const char *code = codes[i % 2];
+        options = options_of(1600 - i * 40, 900, 1);
+        options.plan = "[model] a plan";
+        options.plan_code = code;
+        layout_texts_with(recording, &verdicts, &options, said, sizeof said);
+        assert_null(strstr(said, "Run strata"));
+        const char *export = strstr(said, "export");
+        assert_true(export == NULL ? i != 0 : strncmp(export, code, strlen(code)) == 0);
+    }
+    recording_close(recording);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grave_notes_come_first),
@@ -212,6 +247,7 @@ int main(void) {
         cmocka_unit_test(text_after_nul_is_shown),
         cmocka_unit_test(an_empty_recording_says_why),
         cmocka_unit_test(a_window_has_its_own_peak),
+        cmocka_unit_test(a_plan_stands_in_its_finding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
