@@ -266,11 +266,7 @@ export const askFindings = once((view) =>
         const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event, own } =
             view.c.finding(i);
         /** Fields that only some kinds have. @type {Record<string, object>} */
-        const more = {
-            optimizer_temporaries: { implementation: text(8) },
-            next_step_peak: { expected_peak_bytes: own },
-            history_full: { max_entries: own },
-        };
+        const more = { optimizer_temporaries: { implementation: text(8) }, history_full: { max_entries: own } };
         return {
             kind: text(0),
             severity: text(1),

@@ -33,9 +33,8 @@ STRATA = os.environ.get("STRATA", "strata")
 LOUD = ("high", "medium")
 SHAPES = (dict(layers=2, width=512), dict(layers=12, width=768), dict(layers=24, width=640), dict(layers=3, width=2048),
           dict(layers=48, width=512, rows=8))
-# Findings that are true with and without the fault: a first step that makes the state, a forward without no_grad.
-PRICES = {"full buffer": ("optimizer_temporaries",),
-          "old form": ("next_step_peak",)}
+# Findings that are true with and without the fault.
+PRICES = {"full buffer": ("optimizer_temporaries",)}
 
 
 def device_of(snapshot):
@@ -53,10 +52,7 @@ class Judged:
         self.case, self.problems, self.row = case, [], collections.Counter(pairs=1)
         (self.faulty, self.with_it), (self.healthy, self.without) = (self.device(faulty) for faulty in (True, False))
         mine = [each for each in self.faulty["findings"] if each["kind"] == self.fault.kind]
-        if self.is_there():
-            self.judge(mine)
-        elif mine:
-            self.problem("named, and is not there", mine[0]["title"])
+        self.judge(mine)
         self.judge_healthy()
 
     @property
@@ -75,9 +71,6 @@ class Judged:
         self.row["sentence"] += bool(made) and made["text"].startswith("The peak of ") and (
             sum(part["bytes"] for part in made["parts"]) == device["peak_bytes"])
         return device, max(curve)
-
-    def is_there(self):
-        return self.fault.kind != "next_step_peak" or self.without * 100 > self.with_it * 101
 
     def judge(self, mine):
         self.row["there"] += 1
@@ -104,8 +97,7 @@ class Judged:
         """The peak that the finding predicts is that of the other program."""
         if self.fault.kind in ("history_full", "no_history", "fragmentation"):
             return
-        saves = finding["saves_peak_bytes"]
-        said = finding.get("expected_peak_bytes") or self.with_it - (saves or 0)
+        said = self.with_it - (finding["saves_peak_bytes"] or 0)
         self.row["figures"] += 1
         self.row["right"] += abs(said - self.without) * 100 <= self.without * 5
         if abs(said - self.without) * 100 > self.without * 5:

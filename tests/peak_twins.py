@@ -256,12 +256,6 @@ def graph_stays(program):
     program.infer(program.faulty)
 
 
-def next_step(program):
-    """A single step; the other twin makes a second one."""
-    for _ in range(1 if program.faulty else 2):
-        program.train()
-
-
 def full_buffer(program):
     for _ in range(40 if program.case.layers < 12 else 12):
         program.train()
@@ -295,7 +289,6 @@ FAULTS = {
     "own optimizer": Fault(temporaries, "optimizer_temporaries", "own", way="own", fields=(("implementation", "own"),)),
     "graph, freed": Fault(graph_is_freed, "unused_graph", rows=8),
     "graph, stays": Fault(graph_stays, "unused_graph", rows=8, severities=("low", "info")),
-    "next step": Fault(next_step, "next_step_peak", rows=8),
     "full buffer": Fault(full_buffer, "history_full", fields=(("max_entries", 10000), ("bytes", -1)), severities=("info",)),
     "old form": Fault(no_events, "no_history", severities=("info",)),
     "cache": Fault(cache, "fragmentation", severities=("low",)),

@@ -14,7 +14,6 @@
     X(GRADIENTS_KEPT, gradients_kept)               \
     X(HELD_OVER, held_over)                         \
     X(OPTIMIZER_TEMPORARIES, optimizer_temporaries) \
-    X(NEXT_STEP_PEAK, next_step_peak)               \
     X(FRAGMENTATION, fragmentation)                 \
     X(RETRY_FLUSH, retry_flush)                     \
     X(CACHE_CHURN, cache_churn)                     \
@@ -80,9 +79,6 @@ struct finding {
             uint32_t n_pairs;     /* of turns */
             bool graph;
         } held;
-        struct {
-            uint64_t needs, before, state; /* of the next step; its forward and backward without the state */
-        } next;
         struct {
             uint64_t unused, reserved, requested;
             uint64_t

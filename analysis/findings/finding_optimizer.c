@@ -1,6 +1,5 @@
 /*
- * The memory of an optimizer's step: its temporaries, if they make the peak; and its state, if the first step has
- * only just made it, so that the next step will need more than was recorded.
+ * The temporaries of an optimizer's step, if they make the peak.
  * The variant of optimizer_temporaries is an enum finding_way.
  */
 #include "analysis/findings/finder.h"
@@ -91,78 +90,3 @@ const struct kind kind_optimizer_temporaries = {KIND(optimizer_temporaries), "Op
 
 const char *const finding_way_name[] = {
     [WAY_FOREACH] = "foreach", [WAY_SINGLE] = "single", [WAY_OWN] = "own"};
-
-/* The state that this step has made, less what it replaces; `*first`: moment of its first allocation. */
-static uint64_t state_made(const struct finder *finder, uint32_t *first) {
-    const struct allocations *allocations = finder->allocations;
-    uint64_t made = 0, replaced = 0;
-    *first = UINT32_MAX;
-    for (uint32_t i = allocations->count; i-- > allocations->preexisting;) {
-        if (finder_side(finder, i) != SIDE_OPTIMIZER || allocations->request[i] <= finder->made ||
-            finder->verdicts->category[i] != CATEGORY_OPTIMIZER_STATE)
-            continue;
-        made += allocations->size[i];
-        *first = allocations->birth[i];
-    }
-    for (uint32_t i = 0; i < allocations->preexisting; i++)
-        if (finder->verdicts->category[i] == CATEGORY_OPTIMIZER_STATE &&
-            allocations->request[i] < finder->timeline->n_moments)
-            replaced += allocations->size[i];
-    return made > replaced ? made - replaced : 0;
-}
-
-/* The step begins at the first forward allocation that backward needs, because memory of a warm-up or a capture is
- * not made again. UINT32_MAX: there is no forward. */
-static uint32_t step_begin(const struct finder *finder) {
-    const struct allocations *allocations = finder->allocations;
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
-        if (finder->verdicts->runs.letter[i] == PHASE_FORWARD &&
-            finder->verdicts->category[i] == CATEGORY_ACTIVATION)
-            return allocations->birth[i];
-    return finder_first_forward(finder);
-}
-
-static void next_step_peak_find(struct finder *finder) {
-    const struct timeline *timeline = finder->timeline;
-    uint32_t first, forward = step_begin(finder);
-    if (finder->verdicts->turns.count >= 2 || forward == UINT32_MAX)
-        return;
-    uint64_t made = state_made(finder, &first), peak = timeline->peak_bytes;
-    const struct device_trace *device = timeline->device;
-    /* where memory ran out in this step, only a part of the state may have been made */
-    if (made == 0 || first <= forward ||
-        (device->n_ooms > 0 && device->ooms[device->n_ooms - 1].event >= first))
-        return;
-    uint32_t before = timeline_peak_in(timeline, forward, first);
-    struct finding finding = {.kind = FINDING_NEXT_STEP_PEAK,
-                              .confidence = CONFIDENCE_LIKELY,
-                              .from_moment = forward,
-                              .to_moment = first,
-                              .at_moment = before,
-                              .next = {timeline->live[before] + made, timeline->live[before], made}};
-    uint64_t more = finding.next.needs > peak ? finding.next.needs - peak : 0;
-    finding.severity = is_percent(more, peak, 10) ? SEVERITY_HIGH : SEVERITY_MEDIUM;
-    if (is_percent(more, peak, 1))
-        finder_add(finder, &finding);
-}
-
-static void next_step_peak_title(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    TELL(
-        telling,
-        "The next step will need %b: its forward and backward (%b) beside the optimizer state (%b) that this "
-        "first step has only just made",
-        finding->next.needs, finding->next.before, finding->next.state);
-}
-
-static void next_step_peak_detail(struct telling *telling) {
-    TELL(telling,
-         "The recorded peak is %b. In the recorded step the state did not exist before its optimizer ran; "
-         "from "
-         "the next step on it is there all the time, if the shapes stay the same.",
-         telling->verdicts->timeline->peak_bytes);
-}
-
-const struct kind kind_next_step_peak = {
-    KIND(next_step_peak), "Next step's peak", .flags = KIND_OF_CACHE | KIND_NO_BYTES,
-    .advice.action = "Plan for that figure, not for the recorded peak; record two steps to see it."};

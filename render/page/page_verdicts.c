@@ -139,9 +139,7 @@ place view_finding(struct page_view *view, u32 index) {
                 finding_has_bytes(finding) ? (double)finding->bytes : -1.0, finding->count,
                 finding->saves_known ? (double)finding->saves : -1.0, (double)finding->from_moment - 1,
                 (double)finding->to_moment - 1, (double)finding->at_moment - 1,
-                finding->kind == FINDING_NEXT_STEP_PEAK ? (double)finding->next.needs
-                : finding->kind == FINDING_HISTORY_FULL ? (double)finding->max_entries
-                                                        : -1.0);
+                finding->kind == FINDING_HISTORY_FULL ? (double)finding->max_entries : -1.0);
 }
 
 place view_finding_ids(struct page_view *view, u32 index) {

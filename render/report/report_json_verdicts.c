@@ -95,8 +95,6 @@ static void add_per(struct json_writer *json, const struct finding *finding) {
 static void add_own(struct json_writer *json, const struct finding *finding) {
     if (finding->kind == FINDING_OPTIMIZER_TEMPORARIES)
         json_text(json, "implementation", finding_way_name[finding->variant]);
-    if (finding->kind == FINDING_NEXT_STEP_PEAK)
-        json_u64(json, "expected_peak_bytes", finding->next.needs);
     if (finding->kind == FINDING_HISTORY_FULL)
         json_u64(json, "max_entries", finding->max_entries);
 }
