@@ -251,11 +251,6 @@ def graph_is_freed(program):
         program.drop(program.infer(program.faulty))
 
 
-def graph_stays(program):
-    """One pass, whose result still exists at the end."""
-    program.infer(program.faulty)
-
-
 def full_buffer(program):
     for _ in range(40 if program.case.layers < 12 else 12):
         program.train()
@@ -288,7 +283,6 @@ FAULTS = {
     "foreach": Fault(temporaries, "optimizer_temporaries", way="foreach", fields=(("implementation", "foreach"),)),
     "own optimizer": Fault(temporaries, "optimizer_temporaries", "own", way="own", fields=(("implementation", "own"),)),
     "graph, freed": Fault(graph_is_freed, "unused_graph", rows=8),
-    "graph, stays": Fault(graph_stays, "unused_graph", rows=8, severities=("low", "info")),
     "full buffer": Fault(full_buffer, "history_full", fields=(("max_entries", 10000), ("bytes", -1)), severities=("info",)),
     "old form": Fault(no_events, "no_history", severities=("info",)),
     "cache": Fault(cache, "fragmentation", severities=("low",)),

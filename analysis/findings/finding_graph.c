@@ -7,11 +7,10 @@
  *                               |---d-------------|   every backward; or it stays while the same code trains again
  *     kept past its backward |---e----[backward]------|   as above, but a backward ran over it and freed nothing
  *
- * unused_graph: a validation inside of a training, a teacher beside a student, a recording without backward, a step whose
- * exception is kept. held_over with held.graph: retain_graph, or a state that is carried on with its graph; a leak, where those of all
- * turns stay. What runs under
- * no_grad leaves nothing that could be freed so; what it keeps on purpose (a cache, collected results) are a few lines of
- * each layer.
+ * unused_graph: a validation inside of a training, a teacher beside a student, a step whose exception is kept.
+ * held_over with held.graph: retain_graph, or a state that is carried on with its graph; a leak, where those of all
+ * turns stay. What runs under no_grad leaves nothing that could be freed so; what it keeps on purpose (a cache,
+ * collected results) are a few lines of each layer.
  */
 #include "analysis/findings/finder.h"
 
@@ -46,7 +45,6 @@ struct graphs {
     uint32_t n, saved_mask, last_backward, last_gap, n_proofs, last_unit, last_never;
     uint32_t n_never; /* turns of which something stays until the loop ends */
     uint32_t n_told;  /* allocations in the finding */
-    bool stays;       /* what stays to the end counts: no backward was recorded, nor did memory run out */
 };
 
 static uint32_t slot_of(const struct finder *finder, uint32_t recorded) {
@@ -193,7 +191,7 @@ static bool is_member(const struct finder *finder, const struct graphs *graphs, 
                       uint32_t recorded, uint32_t *gap) {
     *gap = gap_of(finder, recorded);
     enum fate fate = is_candidate(finder, recorded) ? fate_of(finder, graphs, *gap) : FATE_PASSING;
-    return fate == FATE_AT_ONCE || (fate == FATE_STAYS && (graphs->stays || is_again(graphs, nth)));
+    return fate == FATE_AT_ONCE || (fate == FATE_STAYS && is_again(graphs, nth));
 }
 
 /* The line that calls the outermost forward of a stack; if a training calls that too, the next one outwards that it does
@@ -353,7 +351,7 @@ static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth
         }
         turn_note(finder, graphs, nth, k, finding);
         if (gap != graphs->last_gap) {
-            graphs->n_proofs += gap != UINT32_MAX || is_again(graphs, nth);
+            graphs->n_proofs++;
             graphs->last_gap = gap;
         }
         uint32_t n_cuts = finder->n_cuts;
@@ -417,23 +415,13 @@ static void graphs_find(struct finder *finder, struct graphs *graphs, bool retai
 
 static void unused_find(struct finder *finder, struct graphs *graphs) {
     struct finding finding = {.kind = FINDING_UNUSED_GRAPH, .at_moment = finder->timeline->peak_moment};
-    bool stays = graphs->stays;
-    graphs->stays = false;
     graphs_find(finder, graphs, false, &finding);
-    graphs->stays = stays && finding.stack == 0; /* only where nothing shows that graphs are freed unused */
-    if (graphs->stays)
-        graphs_find(finder, graphs, false, &finding);
     if (finding.stack == 0)
         return;
     finder_saves(finder, &finding);
     turns_tell(finder, graphs, &finding);
-    finding.variant = graphs->n_proofs > 0;
-    finding.confidence = graphs->n_proofs >= 2   ? CONFIDENCE_CERTAIN
-                         : graphs->n_proofs == 1 ? CONFIDENCE_LIKELY
-                                                 : CONFIDENCE_POSSIBLE;
-    finding.severity = graphs->n_proofs > 0
-                           ? (uint8_t)severity_of_saving(finding.saves, finder->timeline->peak_bytes)
-                           : SEVERITY_LOW;
+    finding.confidence = graphs->n_proofs >= 2 ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
+    finding.severity = (uint8_t)severity_of_saving(finding.saves, finder->timeline->peak_bytes);
     finder_add(finder, &finding);
 }
 
@@ -465,16 +453,13 @@ static bool graphs_init(struct graphs *graphs, struct finder *finder) {
     uint32_t n = runs->n_allocations, n_bits = 1024;
     while (n_bits < runs->slots.count * 64) /* so that few share a bit */
         n_bits *= 2;
-    *graphs =
-        (struct graphs){.n = n,
-                        .saved_mask = n_bits - 1,
-                        .stays = !phase_runs_has(runs, SIDE_BACKWARD) &&
-                                 !phase_runs_has(runs, SIDE_OPTIMIZER) && !any_oom(finder->timeline->trace),
-                        .outside = arena_bits(arena, n + 1),
-                        .noted = arena_bits(arena, runs->slots.count),
-                        .saved = arena_bits(arena, n_bits),
-                        .grown = arena_bits(arena, n),
-                        .trained = arena_bits(arena, finder->timeline->trace->frames.count)};
+    *graphs = (struct graphs){.n = n,
+                              .saved_mask = n_bits - 1,
+                              .outside = arena_bits(arena, n + 1),
+                              .noted = arena_bits(arena, runs->slots.count),
+                              .saved = arena_bits(arena, n_bits),
+                              .grown = arena_bits(arena, n),
+                              .trained = arena_bits(arena, finder->timeline->trace->frames.count)};
     return graphs->outside != NULL && graphs->noted != NULL && graphs->saved != NULL &&
            graphs->grown != NULL && graphs->trained != NULL &&
            ARENA_ZEROS(arena, (uint64_t)n + 1, graphs->freed) &&
@@ -506,34 +491,21 @@ static void unused_graph_find(struct finder *finder) {
 }
 
 static void unused_graph_title(struct telling *telling) {
-    const struct finding *finding = telling->finding;
     TELL(telling,
-         finding->variant == 0
-             ? "%S: %b at the peak are kept for a backward; none was recorded"
-             : "%S: %b at the peak are a graph that no backward used; without it the peak would be "
-               "about %b",
-         finding->bytes, telling_peak_left(telling));
+         "%S: %b at the peak are a graph that no backward used; without it the peak would be about %b",
+         telling->finding->bytes, telling_peak_left(telling));
 }
 
 static void unused_graph_detail(struct telling *telling) {
-    const struct finding *finding = telling->finding;
-    TELL(telling, "%n allocation%s of the forward %(is|are) still there after the layers that made them",
-         finding->count);
-    tell(telling, finding->variant == 0
-                      ? ", as a backward would need them."
-                      : "; all are freed at once, with the result, and no backward used them.");
+    TELL(
+        telling,
+        "%n allocation%s of the forward %(is|are) still there after the layers that made them; all are freed "
+        "at once, with the result, and no backward used them.",
+        telling->finding->count);
 }
 
-static struct advice unused_graph_advise(const struct telling *telling) {
-    return (struct advice){
-        telling->finding->variant != 0
-            ? "Run it under torch.inference_mode() (or torch.no_grad()) if nothing is trained with it."
-            : "If this is inference, run it under torch.inference_mode(): the peak would be about %b. If a "
-              "backward follows "
-              "after the end of the recording, this is what it costs.",
-        "with torch.no_grad():  # around %S", telling_peak_left(telling)};
-}
-
-const struct kind kind_unused_graph = {KIND(unused_graph), "Unused graph", .flags = KIND_OF_SET,
-                                       .change = "run what is not trained under torch.no_grad()",
-                                       .advise = unused_graph_advise};
+const struct kind kind_unused_graph = {
+    KIND(unused_graph), "Unused graph", .flags = KIND_OF_SET,
+    .change = "run what is not trained under torch.no_grad()",
+    .advice = {"Run it under torch.inference_mode() (or torch.no_grad()) if nothing is trained with it.",
+               "with torch.no_grad():  # around %S", 0}};
