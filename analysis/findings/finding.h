@@ -81,8 +81,6 @@ struct finding {
         } held;
         struct {
             uint64_t unused, reserved, requested;
-            uint64_t
-                larger; /* bytes of the largest free block, if it is large enough but serves other requests */
         } fragmentation;
         struct {
             uint64_t n, bytes, largest; /* flushes; given back in all, and by the largest */

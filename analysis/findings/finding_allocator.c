@@ -180,14 +180,13 @@ const struct kind kind_cache_churn = {
 
 /* Is the sum of the free blocks of a moment, or of their upper bound, enough for the request? If not, rounding and
  * unsplit remainders take the rest, and no other placement of blocks would have helped. */
-static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked, uint64_t *larger) {
+static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked) {
     const struct device_trace *device = finder->timeline->device;
     struct free_blocks_summary blocks = {0};
     bool exact;
     if (device->n_blocks == 0)
         return true;
     finder->failed |= !free_blocks_at(&blocks, &exact, device, moment, finder->arena);
-    *larger = blocks.all.largest_bytes >= asked ? blocks.all.largest_bytes : 0;
     return !finder->failed && blocks.all.free_bytes >= asked;
 }
 
@@ -205,7 +204,7 @@ static bool fragmented_failure(struct finder *finder, struct finding *finding) {
         if (reserved < live || reserved - live < device->ooms[i].size)
             continue;
         looked++;
-        if (!blocks_are_enough(finder, moment, device->ooms[i].size, &finding->fragmentation.larger))
+        if (!blocks_are_enough(finder, moment, device->ooms[i].size))
             continue;
         finding->variant = 1;
         finding->severity = SEVERITY_HIGH;
@@ -259,11 +258,10 @@ static void fragmentation_title(struct telling *telling) {
 static void fragmentation_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == 1) {
-        TELL(telling, "When the request failed, %b were reserved, enough for it in total, but no free block ",
+        TELL(telling,
+             "When the request failed, %b were reserved, enough for it in total, but no free block of its "
+             "pool, stream and size class was large enough.",
              finding->fragmentation.reserved);
-        tell(telling, finding->fragmentation.larger == 0
-                          ? "was large enough."
-                          : "of its pool, stream and size class was large enough.");
     } else {
         TELL(telling,
              finding->at_moment == 0
