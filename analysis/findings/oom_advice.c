@@ -189,15 +189,6 @@ static void advise_expandable(struct advisor *advisor) {
     advise(advisor, kind, state->unused_bytes, lacking);
 }
 
-/* Free bytes in blocks that only requests of at least max_split_size_mb may use. */
-static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < device->n_blocks; i++)
-        if (device->blocks[i].state == BLOCK_INACTIVE && device->blocks[i].size >= limit)
-            bytes += device->blocks[i].size;
-    return bytes;
-}
-
 /* Free bytes in parts of segments for large requests, the only ones that max_split_size_mb affects. */
 static uint64_t large_parts(const struct free_blocks_summary *summary) {
     uint64_t bytes = 0;
@@ -211,13 +202,8 @@ static uint64_t large_parts(const struct free_blocks_summary *summary) {
 static void advise_split(struct advisor *advisor) {
     const struct allocator_settings *settings = &advisor->ground->settings;
     uint64_t asked = advisor->event->size, parts = large_parts(advisor->ground->free_blocks);
-    uint64_t limit = settings->max_split_bytes;
-    if (!settings->told.max_split)
-        return;
-    if (limit != ALLOCATOR_UNLIMITED && asked < limit && oversize_bytes(advisor->device, limit) >= asked)
-        advise(advisor, OOM_ADVICE_SPLIT_CLOSED, limit, oversize_bytes(advisor->device, limit));
-    if (limit == ALLOCATOR_UNLIMITED && settings->told.expandable && !settings->expandable &&
-        parts >= asked && asked > MIB)
+    if (settings->told.max_split && settings->max_split_bytes == ALLOCATOR_UNLIMITED &&
+        settings->told.expandable && !settings->expandable && parts >= asked && asked > MIB)
         advise(advisor, OOM_ADVICE_SPLIT_UNSET, parts, 0);
 }
 

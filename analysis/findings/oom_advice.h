@@ -25,7 +25,6 @@
     X(UNSAID, "enable_expandable_segments")         /* unused */                                       \
     X(UNSAID_LACKING, "enable_expandable_segments") /* unused, lacking */                              \
     X(ON_ALREADY, "expandable_segments_on")         /* unused */                                       \
-    X(SPLIT_CLOSED, "raise_max_split_size")         /* limit, free in blocks of at least that size */  \
     X(SPLIT_UNSET, "set_max_split_size")            /* free in parts of segments */                    \
     X(PRIVATE_POOLS, "private_pools")               /* free in private pools */                        \
     X(PENDING, "pending_frees")                     /* freed, waiting for other streams */             \

@@ -97,9 +97,6 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_ON_ALREADY] =
         "Expandable segments are on already; the %0b that were reserved but not in use are free ends and "
         "gaps of these, what other streams or private pools keep, and rounding.",
-    [OOM_ADVICE_SPLIT_CLOSED] =
-        "max_split_size_mb is %0b: free blocks of that size serve only requests as large, "
-        "so %1b of free memory were closed to this one.",
     [OOM_ADVICE_SPLIT_UNSET] =
         "%0b are free in parts of segments that are otherwise in use. Where expandable "
         "segments cannot be used, max_split_size_mb keeps large blocks whole.",

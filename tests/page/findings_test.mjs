@@ -66,5 +66,5 @@ test("WebAssembly and the program give the same findings", { skip }, async (t) =
         });
     }
     console.log(`${compared} findings on ${devices} devices compared`);
-    assert.ok(compared > 20);
+    assert.ok(compared > 10);
 });

@@ -151,12 +151,8 @@ static void test_max_split_size(void **state) {
     struct failed failed;
     struct free_blocks_group group = {.free_blocks = {.free_bytes = 3 * GIB, .empty_bytes = GIB}};
     failed_open(&failed);
-    recording_segment(failed.recording, 1 << 20, 0, 1, (const int64_t[]){-(int64_t)(3 * GIB), 512, 0});
     failed.state.at_end = failed.ground.settings.told.max_split = true;
     failed.ground.settings.max_split_bytes = 3 * GIB;
-    ASSERT_ADVICE(&failed, OOM_ADVICE_NO_BLOCK_LARGE, OOM_ADVICE_UNSAID, OOM_ADVICE_SPLIT_CLOSED);
-    assert_bytes(&failed.advice[2], 3 * GIB, 3 * GIB);
-    failed.ground.settings.max_split_bytes = 2 * GIB; /* the request is as large */
     ASSERT_ADVICE(&failed, OOM_ADVICE_NO_BLOCK_LARGE, OOM_ADVICE_UNSAID);
     failed.ground.settings.max_split_bytes = ALLOCATOR_UNLIMITED;
     failed.ground.settings.told.expandable = true;
