@@ -45,6 +45,7 @@ struct graphs {
     uint32_t n, saved_mask, last_backward, last_gap, n_proofs, last_unit, last_never;
     uint32_t n_never; /* turns of which something stays until the loop ends */
     uint32_t n_told;  /* allocations in the finding */
+    bool stays;       /* what stays to the end counts: no backward was recorded, nor did memory run out */
 };
 
 static uint32_t slot_of(const struct finder *finder, uint32_t recorded) {
@@ -191,7 +192,7 @@ static bool is_member(const struct finder *finder, const struct graphs *graphs, 
                       uint32_t recorded, uint32_t *gap) {
     *gap = gap_of(finder, recorded);
     enum fate fate = is_candidate(finder, recorded) ? fate_of(finder, graphs, *gap) : FATE_PASSING;
-    return fate == FATE_AT_ONCE || (fate == FATE_STAYS && is_again(graphs, nth));
+    return fate == FATE_AT_ONCE || (fate == FATE_STAYS && (graphs->stays || is_again(graphs, nth)));
 }
 
 /* The line that calls the outermost forward of a stack; if a training calls that too, the next one outwards that it does
@@ -351,7 +352,7 @@ static void pass_tell(struct finder *finder, struct graphs *graphs, uint32_t nth
         }
         turn_note(finder, graphs, nth, k, finding);
         if (gap != graphs->last_gap) {
-            graphs->n_proofs++;
+            graphs->n_proofs += gap != UINT32_MAX || is_again(graphs, nth);
             graphs->last_gap = gap;
         }
         uint32_t n_cuts = finder->n_cuts;
@@ -415,10 +416,17 @@ static void graphs_find(struct finder *finder, struct graphs *graphs, bool retai
 
 static void unused_find(struct finder *finder, struct graphs *graphs) {
     struct finding finding = {.kind = FINDING_UNUSED_GRAPH, .at_moment = finder->timeline->peak_moment};
+    bool stays = graphs->stays;
+    graphs->stays = false;
     graphs_find(finder, graphs, false, &finding);
+    graphs->stays = stays && finding.stack == 0; /* only where nothing shows that graphs are freed unused */
+    if (graphs->stays)
+        graphs_find(finder, graphs, false, &finding);
     if (finding.stack == 0)
         return;
     finder_saves(finder, &finding);
+    if (graphs->n_proofs == 0) /* a backward may follow after the end */
+        return;
     turns_tell(finder, graphs, &finding);
     finding.confidence = graphs->n_proofs >= 2 ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
     finding.severity = (uint8_t)severity_of_saving(finding.saves, finder->timeline->peak_bytes);
@@ -455,6 +463,8 @@ static bool graphs_init(struct graphs *graphs, struct finder *finder) {
         n_bits *= 2;
     *graphs = (struct graphs){.n = n,
                               .saved_mask = n_bits - 1,
+                        .stays = !phase_runs_has(runs, SIDE_BACKWARD) &&
+                                 !phase_runs_has(runs, SIDE_OPTIMIZER) && !any_oom(finder->timeline->trace),
                               .outside = arena_bits(arena, n + 1),
                               .noted = arena_bits(arena, runs->slots.count),
                               .saved = arena_bits(arena, n_bits),
