@@ -16,7 +16,7 @@ def calls_of(text):
     """{name: (handle, types of arguments)} of page_api.def."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     calls = {}
-    for found in re.finditer(r"\b(SESSION|VIEW)\d(?:_RECORD)?\(([^()]*)\)", text):
+    for found in re.finditer(r"\b(SESSION|VIEW)\d(?:_RECORD|_ROWS)?\(([^()]*)\)", text):
         words = [word.strip() for word in found[2].split(",")]
         handle = HANDLES.index(found[1].lower())
         calls[HANDLES[handle], words[1]] = [word.split()[0] for word in words[2:]]

@@ -197,7 +197,7 @@ def faulty(name, **fields):
 
 def faults():
     """(name, recording) of faults that no sample has, and of recordings with the front cut off."""
-    for name in ("leak behind a first call", "held in turns", "held in one pass", "late zero_grad", "graph, freed", "autocast", "old form"):
+    for name in ("leak behind a first call", "graph, freed", "old form"):
         yield re.sub("\\W+", "_", name), faulty(name)
     whole = peak_twins.play(peak_twins.Case("foreach", peak_twins.STYLES[0], layers=2), True).snapshot
     for part in (2, 3, 5):
