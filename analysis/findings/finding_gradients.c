@@ -18,8 +18,9 @@
 #include "layout/filter.h"
 
 enum {
-    PAIRS_MOST = 8 << 20, /* gradients times turns that are followed one by one */
-    NTH_MANY = UINT16_MAX /* places from here on are not distinguished, and nothing replaces them */
+    PAIRS_MOST = 8 << 20,  /* gradients times turns that are followed one by one */
+    OLDS_PER_GRADIENT = 4, /* parameter, the optimizer's state for it, and a copy or one more state */
+    NTH_MANY = UINT16_MAX  /* places from here on are not distinguished, and nothing replaces them */
 };
 
 struct gradients {
@@ -32,6 +33,7 @@ struct gradients {
     uint64_t *counted;                 /* bitmap of allocations.count: counted in the sum of a forward */
     uint64_t *kept_bytes, *kept_count; /* [turns + 1] alive when the turn's forward begins */
     uint64_t *older_bytes;             /* likewise: memory from before the recording that may be gradients */
+    uint64_t *older_count;             /* likewise: all memory from before the recording */
     uint32_t *forward_moment;          /* [turns] begin of its forward; without one, of the next turn's */
     uint64_t n_pairs;
     bool at_least;
@@ -220,9 +222,12 @@ static void kept_sum(struct finder *finder, struct gradients *own) {
     for (uint32_t i = 0; i < allocations->preexisting; i++) {
         if (is_gradient(finder, i))
             kept_add(finder, own, from, i);
+        uint32_t later = turn_later(own, 0, turns->count, allocations->death[i]);
+        own->older_count[0]++;
+        own->older_count[later]--;
         if (is_gradient(finder, i) || finder->verdicts->category[i] == CATEGORY_OTHER) {
             own->older_bytes[0] += allocations->size[i];
-            own->older_bytes[turn_later(own, 0, turns->count, allocations->death[i])] -= allocations->size[i];
+            own->older_bytes[later] -= allocations->size[i];
         }
     }
     for (uint32_t t = 0; t < turns->count; t++)
@@ -236,6 +241,7 @@ static void kept_sum(struct finder *finder, struct gradients *own) {
         own->kept_bytes[t] += own->kept_bytes[t - 1];
         own->kept_count[t] += own->kept_count[t - 1];
         own->older_bytes[t] += own->older_bytes[t - 1];
+        own->older_count[t] += own->older_count[t - 1];
     }
 }
 
@@ -261,7 +267,7 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
     struct arena *arena = finder->arena;
     *own = (struct gradients){.counted = arena_bits(arena, n)};
     if (own->counted == NULL || !ARENA_COLUMNS(arena, n, own->nth) ||
-        !ARENA_ZEROS(arena, n_sums, own->kept_bytes, own->kept_count, own->older_bytes) ||
+        !ARENA_ZEROS(arena, n_sums, own->kept_bytes, own->kept_count, own->older_bytes, own->older_count) ||
         !ARENA_COLUMNS(arena, n_sums, own->forward_moment))
         return false;
     uint32_t next = finder->timeline->n_moments;
@@ -276,8 +282,8 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
 }
 
 static void gradients_drop(struct gradients *own, struct finder *finder) {
-    ARENA_DROP(finder->arena, own->forward_moment, own->older_bytes, own->kept_count, own->kept_bytes,
-               own->counted, own->spare);
+    ARENA_DROP(finder->arena, own->forward_moment, own->older_count, own->older_bytes, own->kept_count,
+               own->kept_bytes, own->counted, own->spare);
     ARENA_DROP(finder->arena, own->new, own->old, own->nth, own->alive);
 }
 
@@ -328,18 +334,21 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
 }
 
 /* Did the turn before make gradients that would be reported if they had stayed? If backward may have added to memory from
- * before the recording, none would be seen. */
+ * before the recording, none would be seen: what it makes for a parameter is freed at once, and the few that outlast it
+ * belong to activations. So there must be a gradient for every OLDS_PER_GRADIENT older allocations. */
 static bool is_judged(struct finder *finder, const struct gradients *own, uint32_t index) {
     const struct turn *turn = &finder->verdicts->turns.turn[index - 1];
     uint32_t first = finder->allocations->preexisting;
-    uint64_t made = 0;
-    bool unsure = own->older_bytes[index] > least_told(finder);
+    uint64_t made = 0, n_made = 0;
+    for (uint32_t i = first + turn->first; i < first + turn->end; i++)
+        if (finder->verdicts->runs.letter[i] == PHASE_BACKWARD && is_gradient(finder, i)) {
+            made += finder->allocations->size[i];
+            n_made++;
+        }
+    bool unsure =
+        own->older_bytes[index] > least_told(finder) || n_made * OLDS_PER_GRADIENT < own->older_count[index];
     finder->gradients_unsure |= unsure;
-    for (uint32_t i = first + turn->first; !unsure && i < first + turn->end; i++)
-        made += finder->verdicts->runs.letter[i] == PHASE_BACKWARD && is_gradient(finder, i)
-                    ? finder->allocations->size[i]
-                    : 0;
-    return made > least_told(finder);
+    return !unsure && made > least_told(finder);
 }
 
 /* Does the next turn examine what is alive after this one? A turn whose forward finds nothing kept forgets

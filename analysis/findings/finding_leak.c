@@ -70,12 +70,30 @@ static bool leak_next(const struct lives *lives, uint32_t site, struct leak_walk
     return false;
 }
 
-/* Is more alive after each turn? A queue that was filled before the loop, or in its first turn, is as large after the last.
- * The level of a turn has what those before it keep. */
-static bool level_rises(const struct lives *lives, const struct kept *kept) {
-    uint32_t first = kept->group_turn, last = kept->last_turn;
+/* Bytes of a site alive at a moment, of any turn or of none. */
+static uint64_t alive_at(const struct lives *lives, uint32_t site, uint32_t moment) {
+    const struct allocations *allocations = lives->allocations;
+    uint64_t bytes = 0;
+    for (uint32_t at = lives->start[site]; at < lives->start[site + 1]; at++) {
+        uint32_t own = lives->order[at];
+        bytes += allocations->birth[own] < moment && allocations->request[own] >= moment
+                     ? allocations->size[own]
+                     : 0;
+    }
+    return bytes;
+}
+
+/* Is more alive after each turn, of the site and in all? A queue that was filled before the loop, whoever filled it, or in
+ * its first turn, is as large after the last. The level of a turn has what those before it keep. */
+static bool site_rises(const struct lives *lives, uint32_t site, const struct kept *kept) {
+    const struct turn *turn = lives->turns->turn;
+    uint32_t first = kept->group_turn, last = kept->last_turn, end = turn[last].end_moment;
+    uint64_t before = alive_at(lives, site, turn[first].end_moment),
+             after = alive_at(lives, site, end < lives->end + 1 ? end : lives->end + 1),
+             kept_bytes = kept->group_bytes - kept->group_first_bytes;
     uint64_t low = lives->floor[first + 1 < last ? first + 1 : first], high = lives->floor[last];
-    return high >= low && high - low >= (kept->group_bytes - kept->group_first_bytes - kept->last_bytes) / 2;
+    return after >= before + kept_bytes / 2 && after > before && high >= low &&
+           high - low >= (kept_bytes - kept->last_bytes) / 2;
 }
 
 /* Are most of the rows in groups that are freed together, into the loop's second half? */
@@ -110,7 +128,7 @@ static bool site_leaks(const struct lives *lives, uint32_t site, struct kept *ke
         return false;
     uint64_t begin = turn[0].begin_moment, end = turn[lives->n_turns - 1].end_moment;
     return (uint64_t)lives->allocations->birth[kept->last_allocation] * 2 >= begin + end &&
-           level_rises(lives, kept);
+           site_rises(lives, site, kept);
 }
 
 /* A workspace is made for each stream, and stays. */
