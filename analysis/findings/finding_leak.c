@@ -399,8 +399,8 @@ static void leak_detail(struct telling *telling) {
 static struct advice leak_advise(const struct telling *telling) {
     return telling->finding->variant == LEAK_OF_GRAPHS
                ? ADVICE_RETAINED
-               : (struct advice){.action = "Free it in the loop, or move it to the CPU (.cpu(), .item()).",
-                                 "value = value.detach().cpu()  # or value.item(), where %S is kept"};
+               : (struct advice){.action = "Free it in the loop, keep a number of it, or move it to the CPU.",
+                                 "value = value.detach().cpu()  # where %S is kept"};
 }
 
 const struct kind kind_leak = {KIND(leak), "Leak", .flags = KIND_OF_SET | KIND_EACH,

@@ -83,7 +83,7 @@ static const char *const sentences[OOM_ADVICE_KINDS] = {
     [OOM_ADVICE_REQUEST_TOO_LARGE] =
         "This one request is more than all that the process held and the %D had "
         "free together (%0b): freeing everything else would not have been enough.",
-    [OOM_ADVICE_LACKING] = "The memory was in use. Even with every free byte it would have been %0b short.",
+    [OOM_ADVICE_LACKING] = "Even with every free byte it would have been %0b short.",
     [OOM_ADVICE_NOT_IN_ONE_PIECE] = "What was free on the %D and what was reserved but not in use would have "
                                     "been enough together (%0b), but not in one piece.",
     [OOM_ADVICE_FITS] =

@@ -30,6 +30,24 @@ static bool begins_with_failure(const struct findings *findings) {
     return findings->count != 0 && findings->finding[0].kind == FINDING_OUT_OF_MEMORY;
 }
 
+/* Tells the failed request, and why it did not fit: the first of the reasons that the full report has. */
+static void failure_write(struct sheet *sheet, const struct report_device *report) {
+    const struct finding *failure = &report->verdicts.findings.finding[0];
+    const struct oom_event *event = report->device->ooms;
+    struct report_oom oom;
+    struct report_advice advice[REPORT_ADVICE_MAX];
+    report_finding(sheet, report, failure, true);
+    if (!trace_has_allocations(report->trace))
+        return;
+    while (event->event + 1 != failure->at_moment &&
+           event + 1 < report->device->ooms + report->device->n_ooms)
+        event++;
+    if (!report_oom_of(&oom, report, event))
+        sheet->out->failed = true;
+    else if (report_oom_advice(report, &oom, advice) != 0 && strcmp(advice[0].code, "plan") != 0)
+        sheet_say(sheet, "%s", advice[0].text);
+}
+
 static void holders_write(struct sheet *sheet, const struct report_device *report, uint32_t most) {
     static const char *const headings[] = {"Bytes", "Share", "Held at the peak by", NULL};
     uint64_t peak = report->timeline.peak_bytes, rest = 0;
@@ -96,7 +114,7 @@ static void screen_write(struct sheet *sheet, const struct report_device *report
     sheet_heading(sheet, 1, "Memory of %s, %s", sheet_name(sheet, options->file, strlen(options->file)),
                   sheet_format(sheet, "%s", device));
     if (begins_with_failure(&report->verdicts.findings))
-        report_finding(sheet, report, &report->verdicts.findings.finding[0], true);
+        failure_write(sheet, report);
     if (report->plan.of_setting)
         report_plan_said(sheet, report);
     report_peak_made(sheet, report);
@@ -119,7 +137,7 @@ static void screen_write(struct sheet *sheet, const struct report_device *report
 bool report_screen_device(struct buffer *out, const struct report_device *report) {
     static const struct screen_detail details[] = {{2, 2, 3}, {2, 1, 3}, {2, 0, 3}, {1, 2, 3},
                                                    {1, 1, 3}, {1, 0, 3}, {0, 3, 3}, {0, 2, 3},
-                                                   {0, 1, 3}, {0, 1, 1}, {0, 0, 1}};
+                                                   {0, 1, 3}, {0, 1, 2}, {0, 0, 3}, {0, 0, 1}};
     enum { DETAILS = sizeof details / sizeof *details };
     struct buffer text = {.host = arena_share(report->arena)}; /* as the plainest reader gets it */
     uint32_t chosen = 0;

@@ -363,12 +363,22 @@ void sheet_under(struct sheet *sheet, uint32_t number, const char *format, ...) 
     add_sentence(sheet, before, NULL, text);
 }
 
+/* A remark that does not fit behind its line stands above it: a broken one could not be pasted. */
+static void code_line(struct sheet *sheet, const char *line) {
+    const char *remark = strstr(line, "  # ");
+    if (remark != NULL && text_width(line) > columns_behind(sheet, 6)) {
+        add_sentence(sheet, "    ", NULL, remark + 2);
+        line = sheet_format(sheet, "%.*s", (int)(remark - line), line);
+    }
+    add_sentence(sheet, "    ", NULL, line);
+}
+
 void sheet_code(struct sheet *sheet, const char *code) {
     size_t fence = backticks(code) < 3 ? 3 : backticks(code) + 1;
     if (!sheet->elements && !sheet->markdown) {
         for (size_t nbytes; *code != '\0'; code += nbytes + (code[nbytes] == '\n')) {
             nbytes = strcspn(code, "\n");
-            add_sentence(sheet, "    ", NULL, sheet_format(sheet, "%.*s", (int)nbytes, code));
+            code_line(sheet, sheet_format(sheet, "%.*s", (int)nbytes, code));
         }
         return;
     }

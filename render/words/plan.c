@@ -123,8 +123,9 @@ void plan_words_code(struct words *words, const struct plan *plan, const struct 
         words_say(words, code);
         break;
     case PLAN_CHECKPOINT:
-        words_say(words, "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # ");
-        blocks_say(words, "first ", n_blocks, change->n_blocks);
+        words_say(words, "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)");
+        if (n_blocks < change->n_blocks)
+            blocks_say(words, "  # first ", n_blocks, change->n_blocks);
         break;
     default: words_say(words, codes[change->kind]); break;
     }
