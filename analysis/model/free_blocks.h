@@ -57,8 +57,8 @@ bool free_blocks_find(struct free_blocks_summary *summary, const struct device_t
  *
  * A block may be larger than its request rounded up to 512 bytes (the rest was not worth splitting off), so a gap
  * is at least its free block: sums, counts and the largest of each group are upper bounds. The pool of a segment
- * that was given back since is unknown (POOL_UNKNOWN) unless an allocation in it tells. O(n log n) in allocations,
- * segments and segment events. False: no memory.
+ * that was given back since is unknown (POOL_UNKNOWN). O(allocations log allocations + segments + segment events).
+ * False: no memory.
  */
 bool free_blocks_at(struct free_blocks_summary *summary, bool *exact, const struct device_trace *device,
                     uint32_t moment, struct arena *arena);
