@@ -461,15 +461,16 @@ static bool graphs_init(struct graphs *graphs, struct finder *finder) {
     uint32_t n = runs->n_allocations, n_bits = 1024;
     while (n_bits < runs->slots.count * 64) /* so that few share a bit */
         n_bits *= 2;
-    *graphs = (struct graphs){.n = n,
-                              .saved_mask = n_bits - 1,
+    *graphs =
+        (struct graphs){.n = n,
+                        .saved_mask = n_bits - 1,
                         .stays = !phase_runs_has(runs, SIDE_BACKWARD) &&
                                  !phase_runs_has(runs, SIDE_OPTIMIZER) && !any_oom(finder->timeline->trace),
-                              .outside = arena_bits(arena, n + 1),
-                              .noted = arena_bits(arena, runs->slots.count),
-                              .saved = arena_bits(arena, n_bits),
-                              .grown = arena_bits(arena, n),
-                              .trained = arena_bits(arena, finder->timeline->trace->frames.count)};
+                        .outside = arena_bits(arena, n + 1),
+                        .noted = arena_bits(arena, runs->slots.count),
+                        .saved = arena_bits(arena, n_bits),
+                        .grown = arena_bits(arena, n),
+                        .trained = arena_bits(arena, finder->timeline->trace->frames.count)};
     return graphs->outside != NULL && graphs->noted != NULL && graphs->saved != NULL &&
            graphs->grown != NULL && graphs->trained != NULL &&
            ARENA_ZEROS(arena, (uint64_t)n + 1, graphs->freed) &&
