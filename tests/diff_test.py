@@ -9,6 +9,7 @@ replay computes the sums again.
 import base64
 import collections
 import json
+import lzma
 import os
 import pathlib
 import pickle
@@ -28,6 +29,7 @@ from twins_ledger import Ledger  # noqa: E402
 
 STRATA = os.environ.get("STRATA", "strata")
 CORPUS = os.environ.get("STRATA_CORPUS")
+RECORDINGS = pathlib.Path(__file__).resolve().parent / "realtorch" / "recordings"
 SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
 PAIRS = 30
 CHANGES = ("new", "larger", "kept", "moved", "renamed", "order", "batch", "baseline")
@@ -275,6 +277,30 @@ class SampleTwins(unittest.TestCase):
             first = document["causes"][0]
             self.assertEqual((site, "kept"), (first["site"].split(" ")[0], first["kind"]), first["title"])
             self.assertEqual(document["delta_bytes"], sum(each["delta_bytes"] for each in document["sites"]))
+
+
+class RealTwins(unittest.TestCase):
+    """Real programs and the same without their mistake: the sentences name it, and claim nothing else."""
+
+    def test_what_only_one_has(self):
+        for name, finding, site in (("outputs_kept", "model.py:65 forward keeps 128 MiB more each step", "model.py:65 forward"),
+                                    ("eval_outputs", "are a graph that no backward used", "train.py:32 forward")):
+            with tempfile.TemporaryDirectory() as folder:
+                pair = [pathlib.Path(folder, each + ".pickle") for each in (name, name + "_fixed")]
+                for path in pair:
+                    path.write_bytes(lzma.decompress((RECORDINGS / (path.name + ".xz")).read_bytes()))
+                for side, paths, ends in (("A", pair, "freed earlier"), ("B", pair[::-1], "kept longer")):
+                    said = " ".join(run("diff", *paths).stdout.decode().split())
+                    self.assertLess(said.index(f"- only {side} has this finding: "), said.index(site + " "), said[:900])
+                    self.assertIn(finding, said)
+                    first = diff(*paths)["causes"][0]
+                    self.assertEqual((site, "kept"), (first["site"], first["kind"]), first["title"])
+                    self.assertIn(ends, first["title"])
+
+    def test_steps_of_other_sizes(self):
+        causes = diff(f"{SAMPLES / 'oom.pickle'}#step=2", f"{SAMPLES / 'oom.pickle'}#step=3")["causes"]
+        self.assertEqual([("size", False), ("size", True), ("size", True)], [(each["kind"], each["follows"]) for each in causes])
+        self.assertIn("(288 MiB instead of 72 MiB)", causes[1]["title"])
 
 
 class Halved(Ledger):

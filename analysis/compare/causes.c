@@ -26,12 +26,6 @@ static uint64_t mean_size(const struct site_profile *profile) {
     return mean_of(profile->bytes, profile->count);
 }
 
-/* The inverse of a logarithm in 1/256; the fraction is linear. */
-static uint64_t exp2_q8(uint64_t log2) {
-    uint64_t whole = log2 >> 8;
-    return whole >= 55 ? UINT64_MAX >> 8 : ((UINT64_C(1) << whole) * (256 + (log2 & 255)) + 128) >> 8;
-}
-
 static bool sizes_differ(const struct site_profile *a, const struct site_profile *b) {
     uint64_t of_a = mean_size(a), of_b = mean_size(b), apart = distance_of(of_a, of_b);
     if (a->least_bytes == b->least_bytes && a->most_bytes == b->most_bytes)
@@ -62,6 +56,16 @@ static bool rates_differ(const struct site_profile *a, const struct site_profile
 /* Does a site allocate less often in A: per step if there are steps, as the sentence says? */
 static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
     return is_per_step(a, b, steps) ? a->in_steps * steps.b < b->in_steps * steps.a : a->made < b->made;
+}
+
+/* Does the rate, in proportion, account for at least half of the change in what is alive? */
+static bool rate_explains(const struct site_profile *a, const struct site_profile *b,
+                          struct cause_steps steps) {
+    bool per_step = is_per_step(a, b, steps);
+    uint64_t of_a = per_step ? a->in_steps * steps.b : a->made,
+             of_b = per_step ? b->in_steps * steps.a : b->made;
+    return distance_of(of_a, of_b) * larger_of(a->count, b->count) * 2 >=
+           distance_of(a->count, b->count) * larger_of(of_a, of_b);
 }
 
 /* Do the same number of steps make alike, and only the number of what stays differs, as of an optimizer's state? */
@@ -98,10 +102,11 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return is_freed_here(a) ? CAUSE_OLDER : CAUSE_GONE;
     /* A change that goes against the difference is not its cause. */
     bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
-    bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes);
+    bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes) &&
+                 rate_explains(a, b, steps);
     if (often)
         return size && a->made == b->made ? CAUSE_SIZE : CAUSE_OFTEN;
-    if (size)
+    if (size || (a->count != 0 && a->count == b->count)) /* what is alive has other sizes */
         return CAUSE_SIZE;
     if (more_stays(a, b, steps))
         return CAUSE_OFTEN;
@@ -119,18 +124,17 @@ static void figures_set(struct cause *cause, const struct compare_site *site, st
     cause->freed_here = is_freed_here(a) || is_freed_here(b) ||
                         (cause->kind == CAUSE_OLDER && (a->freed_here | b->freed_here) != 0);
     if (cause->kind == CAUSE_SIZE) {
-        cause->from = mean_size(a);
-        cause->to = mean_size(b);
-        cause->mean = a->least_bytes != a->most_bytes || b->least_bytes != b->most_bytes;
+        bool alive = a->count != 0 && a->count == b->count;
+        cause->from = alive ? mean_of(a->bytes, a->count) : mean_size(a);
+        cause->to = alive ? mean_of(b->bytes, b->count) : mean_size(b);
+        cause->mean = alive ? a->bytes != a->largest * a->count || b->bytes != b->largest * b->count
+                            : a->least_bytes != a->most_bytes || b->least_bytes != b->most_bytes;
     } else if (cause->kind == CAUSE_OFTEN) {
         cause->from = cause->per_step ? mean_of(a->in_steps, steps.a) : a->made;
         cause->to = cause->per_step ? mean_of(b->in_steps, steps.b) : b->made;
     } else if (cause->kind == CAUSE_OLDER) {
         cause->from = a->older;
         cause->to = b->older;
-    } else if (cause->kind == CAUSE_KEPT) {
-        cause->from = exp2_q8(mean_bits(a));
-        cause->to = exp2_q8(mean_bits(b));
     }
 }
 
@@ -261,7 +265,8 @@ static bool is_dtype(const struct finding *finding, const struct cause *cause) {
         stays = true;
     }
     bool width = factor == 256 || factor == 512 || factor == 2048 || factor == 4096; /* in 1024ths */
-    return width && (weighs || stays || copies_a != copies_b);
+    const struct compare_site *first = row_of(finding, cause);
+    return width && sizes_differ(&first->a, &first->b) && (weighs || stays || copies_a != copies_b);
 }
 
 /* The change that most sites share; NULL: none. */
@@ -498,10 +503,12 @@ bool causes_find_deaths(struct causes *causes, const struct comparison *comparis
                 frames_same(b->timeline->trace, same_b, arena);
     for (uint32_t i = 0, n = 0; done && i < causes->count && n < DEATHS_CAUSES; i++) {
         struct cause *cause = &causes->cause[i];
-        if (cause->kind != CAUSE_KEPT)
+        const struct compare_site *site = &comparison->site[cause->row];
+        /* The mean lifetime may say the opposite: where gradients add up, the few that stay do not move it. */
+        if (cause->kind != CAUSE_KEPT || (mean_bits(&site->a) < mean_bits(&site->b)) != (cause->bytes > 0))
             continue;
-        cause->dies_a = (uint8_t)deaths_of(a, phases_a, same_a, comparison->site[cause->row].a.site);
-        cause->dies_b = (uint8_t)deaths_of(b, phases_b, same_b, comparison->site[cause->row].b.site);
+        cause->dies_a = (uint8_t)deaths_of(a, phases_a, same_a, site->a.site);
+        cause->dies_b = (uint8_t)deaths_of(b, phases_b, same_b, site->b.site);
         n++;
     }
     ARENA_DROP(arena, same_b, same_a);

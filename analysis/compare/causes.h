@@ -17,7 +17,7 @@ enum cause_kind {
     CAUSE_OFTEN,     /* it allocates more or less often */
     CAUSE_OLDER,     /* more or less of it is older than the recording */
     CAUSE_KEPT,      /* its allocations live longer or shorter */
-    CAUSE_MOMENT,    /* these sites behave as before: only the moments differ */
+    CAUSE_MOMENT,    /* they hold more or less at the compared moments, and why is not known */
     CAUSE_ELSEWHERE, /* hidden at the compared moments: a phase in which the recordings differ more */
     CAUSE_MOVED,     /* no difference in bytes: the line, the file or the function was renamed */
     CAUSE_KINDS
@@ -30,8 +30,7 @@ struct cause {
     uint32_t
         n_sites; /* 1, or more for causes that many sites share; 0: no site of these moments (ELSEWHERE) */
     uint64_t from,
-        /* SIZE: bytes of one allocation; OFTEN: allocations per step, or in the run; OLDER: allocations; KEPT:
-         * events that an allocation lives (geometric mean) */
+        /* SIZE: bytes of one allocation; OFTEN: allocations per step, or in the run; OLDER: allocations */
         to;
     bool freed_here;        /* NEW, GONE, OLDER, SIZE: the site freed the memory; who made it is not known */
     bool per_step;          /* OFTEN: both recordings have steps */

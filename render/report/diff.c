@@ -232,9 +232,28 @@ static void verdict_write(struct sheet *sheet, const struct diff *diff) {
                   sheet_name(sheet, diff->filter, strlen(diff->filter)));
 }
 
+/* Writes the findings about call sites of a kind that only this side has. */
+static void findings_write(struct sheet *sheet, const struct verdicts *own, const struct verdicts *others,
+                           const char *side) {
+    char title[FINDING_TEXT_NBYTES];
+    for (uint32_t i = 0; i < own->findings.count; i++) {
+        const struct finding *finding = &own->findings.finding[i];
+        bool alone = finding->site != 0 && finding->n_ids != 0;
+        for (uint32_t k = 0; k < others->findings.count; k++)
+            alone &= others->findings.finding[k].kind != finding->kind;
+        if (alone) {
+            finding_title(own, finding, title, sizeof title);
+            sheet_point(sheet, "only %s has this finding: %s", side,
+                        sheet_quote(sheet, title, strlen(title)));
+        }
+    }
+}
+
 static void causes_write(struct sheet *sheet, const struct diff *diff) {
     enum { CAUSES_SHOWN = 12 };
     char text[2048];
+    findings_write(sheet, diff->a.verdicts, diff->b.verdicts, "A");
+    findings_write(sheet, diff->b.verdicts, diff->a.verdicts, "B");
     for (uint32_t i = 0; i < diff->causes.count && i < CAUSES_SHOWN; i++) {
         diff_cause_text(diff, &diff->causes.cause[i], true, text, sizeof text);
         sheet_point(sheet, "%s", sheet_quote(sheet, text, strlen(text)));

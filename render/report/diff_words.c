@@ -110,8 +110,7 @@ static void kept_tell(struct cause_telling *telling) {
     const struct cause *cause = telling->cause;
     const struct compare_site *site = telling->row;
     bool longer = cause->bytes > 0, places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
-    bool lives = longer ? cause->to > cause->from : cause->to < cause->from;
-    if (places && lives && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
+    if (places && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
         kept_by_phase_tell(telling);
         return;
     }
@@ -119,9 +118,6 @@ static void kept_tell(struct cause_telling *telling) {
          longer ? "%W %0(is|are) kept longer:%0(| of the first,)"
                 : "%W %0(is|are) freed earlier:%0(| of the first,)",
          cause->n_sites);
-    /* The median lifetime may say the opposite: where gradients add up, the few that stay do not move it. */
-    if (lives)
-        TELL(telling, " an allocation lives for about %n events in B, %n in A;", cause->to, cause->from);
     if (longer ? site->b.count > site->a.count : site->b.count < site->a.count)
         TELL(telling, " %n %(is|are) alive in B, %n in A", site->b.count, site->a.count);
     else /* there are as many as before, but larger or smaller ones */
@@ -159,10 +155,6 @@ static void elsewhere_tell(struct cause_telling *telling) {
     }
 }
 
-static void event_tell(struct cause_telling *telling, uint32_t moment) {
-    TELL(telling, moment == 0 ? "before the first event" : "event %n", moment - 1);
-}
-
 /* Tells what changed at the cause's site. */
 static void cause_tell(struct cause_telling *telling) {
     const struct cause *cause = telling->cause;
@@ -196,12 +188,9 @@ static void cause_tell(struct cause_telling *telling) {
     case CAUSE_ELSEWHERE: elsewhere_tell(telling); break;
     case CAUSE_MOMENT:
         TELL(telling,
-             "%W %0(behaves|behave) as before; %0(it differs|they differ) only because the moments differ (",
+             cause->bytes > 0 ? "%W %0(holds|hold) more at these moments"
+                              : "%W %0(holds|hold) less at these moments",
              cause->n_sites);
-        event_tell(telling, telling->diff->a.moment);
-        tell(telling, " and ");
-        event_tell(telling, telling->diff->b.moment);
-        tell(telling, ")");
         break;
     case CAUSE_MOVED:
     case CAUSE_KINDS: moved_tell(telling); break;

@@ -26,6 +26,7 @@ static struct site_profile usual(uint32_t frame) {
     return (struct site_profile){.site = frame,
                                  .bytes = MIB,
                                  .count = 1,
+                                 .largest = MIB,
                                  .made = 10,
                                  .made_bytes = 10 * MIB,
                                  .in_steps = 10,
@@ -47,6 +48,7 @@ static void made_open(struct made *made) {
 /* Changes a site's sizes; `halves` is the factor in units of 1/2. */
 static void resize(struct site_profile *profile, uint64_t halves) {
     profile->bytes = profile->bytes * halves / 2;
+    profile->largest = profile->largest * halves / 2;
     profile->made_bytes = profile->made_bytes * halves / 2;
     profile->least_bytes = profile->least_bytes * halves / 2;
     profile->most_bytes = profile->most_bytes * halves / 2;
@@ -110,11 +112,41 @@ static void test_more_often(void **state) {
     made.site[1].b.made = made.site[1].b.in_steps = 30;
     made.site[1].b.made_bytes = 30 * MIB;
     made.site[1].b.bytes = 3 * MIB;
+    made.site[1].b.count = 3;
     struct cause cause = only_cause(&made);
     assert_int_equal(cause.kind, CAUSE_OFTEN);
     assert_true(cause.per_step);
     assert_int_equal(cause.from, 1);
     assert_int_equal(cause.to, 3);
+}
+
+/* A third more allocations a step do not make nine times as many stay alive: these live longer. */
+static void test_more_often_explains_too_little(void **state) {
+    (void)state;
+    struct made made;
+    made_open(&made);
+    made.site[1].a.made = made.site[1].a.in_steps = 30;
+    made.site[1].b.made = made.site[1].b.in_steps = 40;
+    made.site[1].a.made_bytes = 30 * MIB;
+    made.site[1].b.made_bytes = 40 * MIB;
+    made.site[1].a.lifetime_bits = 30 * 1024;
+    made.site[1].b.lifetime_bits = 40 * 1280;
+    made.site[1].b.bytes = 9 * MIB;
+    made.site[1].b.count = 9;
+    assert_int_equal(only_cause(&made).kind, CAUSE_KEPT);
+}
+
+/* Over the run the sizes are the same, but one moment has larger ones than the other. */
+static void test_other_sizes_at_the_moments(void **state) {
+    (void)state;
+    struct made made;
+    made_open(&made);
+    made.site[1].a.most_bytes = made.site[1].b.most_bytes = 4 * MIB;
+    made.site[1].b.bytes = made.site[1].b.largest = 4 * MIB;
+    struct cause cause = only_cause(&made);
+    assert_int_equal(cause.kind, CAUSE_SIZE);
+    assert_int_equal(cause.from, MIB);
+    assert_int_equal(cause.to, 4 * MIB);
 }
 
 /* Twice as many steps make twice as many allocations, which is no cause. */
@@ -126,6 +158,7 @@ static void test_a_longer_run(void **state) {
     made.site[1].b.made_bytes = 20 * MIB;
     made.site[1].b.lifetime_bits = 20 * 1024;
     made.site[1].b.bytes = 2 * MIB;
+    made.site[1].b.count = 2;
     made_find(&made, (struct cause_steps){10, 20});
     assert_int_equal(made.causes.count, 1);
     assert_int_equal(made.causes.cause[0].kind, CAUSE_MOMENT);
@@ -137,11 +170,10 @@ static void test_kept_longer(void **state) {
     struct made made;
     made_open(&made);
     made.site[4].b.bytes = 2 * MIB;
+    made.site[4].b.count = 2;
     made.site[4].b.lifetime_bits += 10 * 256; /* twice as long */
     struct cause cause = only_cause(&made);
     assert_int_equal(cause.kind, CAUSE_KEPT);
-    assert_int_equal(cause.from, 16);
-    assert_int_equal(cause.to, 32);
 }
 
 static void test_older_than_the_recording(void **state) {
@@ -149,6 +181,7 @@ static void test_older_than_the_recording(void **state) {
     struct made made;
     made_open(&made);
     made.site[4].b.bytes = 3 * MIB;
+    made.site[4].b.count = 3;
     made.site[4].b.older = made.site[4].b.at_end = 2;
     struct cause cause = only_cause(&made);
     assert_int_equal(cause.kind, CAUSE_OLDER);
@@ -260,6 +293,8 @@ int main(void) {
         cmocka_unit_test(test_new_and_gone),
         cmocka_unit_test(test_another_size),
         cmocka_unit_test(test_more_often),
+        cmocka_unit_test(test_more_often_explains_too_little),
+        cmocka_unit_test(test_other_sizes_at_the_moments),
         cmocka_unit_test(test_a_longer_run),
         cmocka_unit_test(test_kept_longer),
         cmocka_unit_test(test_older_than_the_recording),
