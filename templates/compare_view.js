@@ -1,7 +1,7 @@
 // Compare: A against B, where each is a moment, a step or the selected range. The rows add up to the difference to the
 // byte.
 import { cleanNote, NOTE_MOST } from "./address.js";
-import { comparedEnds, endName, lastIsCut, LETTERS, removeMark } from "./ends.js";
+import { comparedEnds, comparedRanges, endName, lastIsCut, LETTERS, removeMark } from "./ends.js";
 import { groupColor } from "./legend.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
@@ -18,7 +18,7 @@ import {
     SLOTS,
 } from "./questions.js";
 import { drawSpark } from "./sparks.js";
-import { change, invalidate, isDark, isFocused, LIST, newMemo, rangeEvents } from "./state.js";
+import { axisOfEvent, change, invalidate, isDark, isFocused, LIST, newMemo, rangeEvents } from "./state.js";
 import {
     asSum,
     END_COLUMNS,
@@ -33,7 +33,7 @@ import {
     Table,
     unfolded,
 } from "./table.js";
-import { goToEvent } from "./window.js";
+import { goToEvent, setWindow } from "./window.js";
 import {
     after,
     formatBytes,
@@ -70,6 +70,17 @@ function makeEnd(/** @type {string} */ letter, /** @type {(value: string) => voi
     select.addEventListener("change", () => choose(select.value));
     const name = make("b", `letter letter-${letter.toLowerCase()}`, letter);
     return { field: make("label", "compare-end", name, select), select };
+}
+
+/** Compares with another end. The window then has both ranges, where two are compared. @param {Page} page
+ * @param {Partial<PageState>} ends */
+function chooseEnd(page, ends) {
+    change(page, ends);
+    const ranges = comparedRanges(page);
+    if (!ranges) return;
+    const places = [ranges.a, ranges.b].flatMap(({ from, to }) => [axisOfEvent(page, from), axisOfEvent(page, to)]);
+    const [first, last] = [Math.min(...places), Math.max(...places)];
+    if (first < page.state.from || last > page.state.to) setWindow(page, first, last);
 }
 
 function swapEnds(/** @type {Page} */ page) {
@@ -146,7 +157,7 @@ function makeStrip(page, valueA, valueB) {
         button.classList.toggle("strip-b", valueB === end);
         button.classList.toggle("strip-cut", isCut);
         button.addEventListener("click", (event) =>
-            change(page, event.shiftKey ? { compareA: end } : { compareB: end }),
+            chooseEnd(page, event.shiftKey ? { compareA: end } : { compareB: end }),
         );
         return button;
     });
@@ -173,8 +184,8 @@ function swatchColor(page, { focus, nested }) {
 
 export function createCompare(/** @type {Page} */ page, /** @type {HTMLElement} */ box) {
     const { kept, state, view } = page;
-    const endA = makeEnd("A", (compareA) => change(page, { compareA }));
-    const endB = makeEnd("B", (compareB) => change(page, { compareB }));
+    const endA = makeEnd("A", (compareA) => chooseEnd(page, { compareA }));
+    const endB = makeEnd("B", (compareB) => chooseEnd(page, { compareB }));
     const swapped = { title: "Swap A and B (x)", "aria-label": "Swap A and B" };
     const swap = makeButton("quiet", "\u21c4", () => swapEnds(page), swapped);
     const ways = GROUPINGS.map((name) => new Option(`by ${GROUP_HEADS[name].toLowerCase()}`, name));

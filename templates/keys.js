@@ -52,7 +52,6 @@ const neighbour = (page, event, by) => Math.min(page.view.facts.events - 1, Math
 
 /** `,` and `.`: move the held moment by one event. @param {Page} page @param {number} by */
 function stepMoment(page, by) {
-    page.state.pointer = null;
     goToEvent(page, neighbour(page, heldMoment(page), by));
 }
 
@@ -183,8 +182,14 @@ const ACTIONS = new Map(KEYS.map(([key, , act]) => [key, act]));
 /** @type {Record<string, string>} */
 const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
 
-/** The place at which keys zoom: the pointer, otherwise the middle. @param {Page} page */
-const keyMiddle = (page) => (page.state.pointer ? page.state.pointer.x / page.plot.width : 0.5);
+/** The place at which keys zoom: the pointer, otherwise the held moment, or the middle if that is not in the window.
+ * @param {Page} page */
+function keyMiddle(page) {
+    const { from, pointer, to } = page.state;
+    if (pointer) return pointer.x / page.plot.width;
+    const at = (axisOfEvent(page, heldMoment(page) + 0.5) - from) / (to - from);
+    return at >= 0 && at <= 1 ? at : 0.5;
+}
 
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands(/** @type {Page} */ page) {

@@ -24,6 +24,8 @@ const ENTRY_WIDTH = 235;
 
 const legendOf = perPage(() => newMemo());
 
+const linesOf = perPage(() => newMemo());
+
 /** @param {Page} page @param {number} by @param {number} key */
 export const keyColor = (page, by, key) => cssColor(page.view.c.key_color(by, key, isDark(page) ? 1 : 0));
 
@@ -116,6 +118,17 @@ export function drawLegend(page) {
     legendOf(page)(keys, () => fillLegend(page, moment, rows, columns));
 }
 
+/** Lines that are shown where it is folded. One column names what holds a fifth of the peak, at most three things; not
+ * of the moment, because no moment moves the plot. @param {Page} page @param {number} columns */
+function foldedLines(page, columns) {
+    const { kept, search, state, view } = page;
+    const large = () => {
+        const { entries, bytes } = legendEntries(page, view.facts.peak_event, 3);
+        return Math.max(1, entries.filter((entry) => entry.bytes * 5 >= bytes).length);
+    };
+    return columns > 1 ? 1 : linesOf(page)([state.device, state.colorBy, kept.version, search.version], large);
+}
+
 /** @param {Page} page @param {number} moment @param {number} rows @param {number} columns */
 function fillLegend(page, moment, rows, columns) {
     const { state, view } = page;
@@ -150,8 +163,9 @@ function fillLegend(page, moment, rows, columns) {
         items.push(make("li", "legend-entry legend-rest", make("i", "swatch"), ...words));
     }
     box.setAttribute("aria-label", `${formatBytes(bytes)} ${momentWords(page, moment)}, by colour`);
-    // Where it is folded, its first line is shown.
-    setText(open, `${formatCount(Math.max(0, count - columns))} more`);
+    const lines = foldedLines(page, columns);
+    box.parentElement?.style.setProperty("--lines", String(lines));
+    setText(open, `${formatCount(Math.max(0, count - columns * lines))} more`);
     box.replaceChildren(...items, ...keys);
     view.held = { count: 0, allocations: 0, bytes: 0 };
 }

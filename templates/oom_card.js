@@ -4,7 +4,7 @@ import { actionLine, breakable } from "./action_line.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
 import { devicePlan, isServed, planCode, planRows, spareText } from "./plan_view.js";
 import { prove } from "./proof.js";
-import { change, isDark, momentText, topSites } from "./state.js";
+import { change, momentText, topSites } from "./state.js";
 import { askedText, formatAt, formatBytes, formatExactBytes, formatPlural, make, makeSwatch } from "./text.js";
 
 /** A line on the bytes that were missing. @param {Page} page @param {record_oom} oom @param {record_oom_state} found */
@@ -72,7 +72,11 @@ function lackTable(/** @type {record_oom} */ { size, device_free }, /** @type {r
 /** Highlights the allocations of a call site at a moment.
  * @param {Page} page @param {number} site @param {string} text @param {number} moment */
 function siteButton(page, site, text, moment) {
-    const button = make("button", "figure-link", makeSwatch(page.view.siteColor(site, isDark(page))), " ", text);
+    const swatch = makeSwatch("");
+    // The card outlives a change of the theme, so the style sheet chooses.
+    for (const theme of ["light", "dark"])
+        swatch.style.setProperty(`--${theme}`, page.view.siteColor(site, theme === "dark"));
+    const button = make("button", "figure-link", swatch, " ", text);
     const said = `Showing what ${page.session.siteText(site)} holds ${formatAt(moment)}`;
     button.addEventListener("click", () =>
         prove(page, button, said, () => change(page, { focus: { by: "site", id: site }, selected: null, moment })),

@@ -84,7 +84,7 @@ function litText(page, index) {
     const { allocations: count, bytes } = page.view.c.lit(event, 0);
     const things = finding.kind === "gradients_kept" ? "gradient" : "allocation";
     const are = count === 1 ? "is" : "are";
-    const of = finding.site && finding.kind === "leak" ? ` of ${finding.site} that ${are} never freed` : "";
+    const of = finding.site && finding.kind === "leak" ? ` of ${finding.site} that ${are} kept` : "";
     return [`Showing the ${formatPlural(count, things)}${of}`, `${formatBytes(bytes)} ${formatAt(event)}`];
 }
 

@@ -1,7 +1,7 @@
 // Searches all allocations, not only the visible ones. Words are those of the filter (layout/filter.h), joined by AND;
 // allocations that do not match are faded. The module understands the words; a regular expression is matched in a
 // worker (words.js).
-import { axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate } from "./state.js";
+import { axisOfEvent, change, EVERYTHING, invalidate } from "./state.js";
 import { setWindow } from "./window.js";
 import { Matcher, selectWords } from "./words.js";
 
@@ -68,27 +68,13 @@ export function setSearch(/** @type {Page} */ page, /** @type {string} */ text) 
     updateSearch(page);
 }
 
-/** Does a part of the allocation lie in the window? @param {Page} page @param {number} allocation */
-function isInWindow(page, allocation) {
-    const { state, view } = page;
-    const { birth, death } = view.c.allocation(allocation);
-    return axisOfEvent(page, death) >= state.from && axisOfEvent(page, birth) <= state.to;
-}
-
-/** The start of a walk through the matches: the pinned allocation if it is in sight, otherwise the window's edge.
+/** Pins the next match after (or before) the pinned one, in order of birth; at first the first (or the last) of all.
  * @param {Page} page @param {1 | -1} direction */
-function matchesFrom(page, direction) {
-    const { state, view } = page;
-    if (state.selected !== null && isInWindow(page, state.selected)) return state.selected;
-    const edge = view.c.allocation_from(Math.ceil(eventOfAxis(page, direction === 1 ? state.from : state.to)));
-    return direction === 1 ? edge - 1 : edge;
-}
-
-/** Pins the next match after (or before) the pinned allocation, in order of birth; at first the first match in the
- * window. @param {Page} page @param {1 | -1} direction */
 export function goToMatch(page, direction) {
-    if (!page.search.ready) return;
-    const allocation = page.view.c.next_match(matchesFrom(page, direction), direction);
+    const { search, state, view } = page;
+    if (!search.ready) return;
+    const begin = direction === 1 ? -1 : view.facts.allocations;
+    const allocation = view.c.next_match(placeOfMatch(page) ? Number(state.selected) : begin, direction);
     if (allocation < 0) return;
     change(page, { selected: allocation, focus: null });
     showAllocation(page, allocation);
@@ -102,12 +88,14 @@ export function placeOfMatch(/** @type {Page} */ page) {
     return view.c.matches_until(state.selected) >>> 0;
 }
 
-/** Moves the window if the allocation lies outside of it. @param {Page} page @param {number} id */
+/** Moves the window if the allocation lies outside of it, and makes it narrower where its band would be a hair.
+ * @param {Page} page @param {number} id */
 export function showAllocation(page, id) {
-    const { state, view } = page;
-    const allocation = view.c.allocation(id);
-    const birth = axisOfEvent(page, allocation.birth);
-    const death = axisOfEvent(page, allocation.death);
-    const width = state.to - state.from;
-    if (death < state.from || birth > state.to) setWindow(page, birth - width * 0.3, birth + width * 0.7);
+    const { plot, state, view } = page;
+    const { birth, death } = view.c.allocation(id);
+    const [from, to] = [axisOfEvent(page, birth), axisOfEvent(page, death)];
+    const now = state.to - state.from;
+    const isHair = ((to - from) / now) * plot.width < 3;
+    const width = isHair ? Math.min(now, (to - from) * 10) : now;
+    if (isHair || to < state.from || from > state.to) setWindow(page, from - width * 0.3, from + width * 0.7);
 }

@@ -130,7 +130,7 @@ export function fitSelection(page) {
 /** Brings a moment into the window and holds the list there. @param {Page} page @param {number} event */
 export function goToEvent(page, event) {
     const { state, view } = page;
-    change(page, { moment: event === view.facts.peak_event ? null : event });
+    change(page, { moment: event === view.facts.peak_event ? null : event, pointer: null });
     const whole = wholeRange(page);
     const width = state.to - state.from;
     const at = axisOfEvent(page, event + 0.5);

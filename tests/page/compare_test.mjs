@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, each, hashOf, plotBox, reload, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, each, hashOf, plotBox, reload, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** Pixels of the overlay that have the colour of mark B. @param {import("playwright-core").Page} page */
 function outlined(page) {
@@ -93,8 +93,12 @@ describe("comparing", { skip }, () => {
         const [{ steps }] = report(path.join(samples, "leak_two_per_layer.pickle")).devices;
         await withPage(writePage(path.join(samples, "leak_two_per_layer.pickle")), async (page) => {
             await page.keyboard.press("4");
+            await setView(page, { from: 0, to: 50 });
             await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
             await page.locator(".step-button").nth(4).click();
+            await settle(page);
+            const both = /** @type {any} */ (await ask(page, "strata.view()"));
+            assert.ok(both.from <= steps[1].from_event && both.to >= steps[4].to_event, "the window holds both");
             await page.keyboard.press("l");
             await settle(page);
             const view = /** @type {any} */ (await ask(page, "strata.view()"));

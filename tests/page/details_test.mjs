@@ -190,8 +190,10 @@ describe("search in notes of allocations", { skip }, () => {
                 const wanted = texts.filter((/** @type {string} */ each) => each.toLowerCase().includes(text.toLowerCase())).length;
                 assert.ok(found.allocations >= wanted && wanted > 0, `${found.allocations} found, ${wanted} with it`);
                 await page.locator("#search-next").click();
-                const first = (await ask(page, "strata.view()")).selected;
-                assert.notEqual(first, null);
+                const { from, selected: first, to } = await ask(page, "strata.view()");
+                assert.match(await page.locator("#found").innerText(), found.allocations > 1 ? /^1 of / : /^1 /);
+                const { birth, death } = (await ask(page, ALL))[first];
+                assert.ok(birth <= to && death >= from && (death - birth) / (to - from) > 0.002, "it can be seen");
                 await page.locator("#search-next").click();
                 const second = (await ask(page, "strata.view()")).selected;
                 await page.locator("#search-previous").click();

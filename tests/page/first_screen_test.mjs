@@ -98,7 +98,12 @@ describe("the first screen", { skip }, () => {
         });
     });
 
-    test("on a phone the legend is one line, and a tap opens all of it over the picture", async () => {
+    test("on a phone the legend is one line, or what holds a fifth of the peak; a tap opens all of it over the picture", async () => {
+        await withPage(writePage(sample("private_pools")), async (page) => {
+            const large = (await entries(page)).filter(({ bytes }, _, all) => bytes * 5 >= all.reduce((sum, one) => sum + one.bytes, 0));
+            assert.equal(large.length, 2);
+            assert.equal((await page.locator("#legend").boundingBox())?.height, 39);
+        }, { viewport: { width: 390, height: 844 } });
         await withPage(writePage(sample("oom")), async (page) => {
             const [legend, open] = [page.locator("#legend"), page.locator("#legend-open")];
             const before = await plotBox(page);

@@ -143,6 +143,10 @@ describe("mouse and keys", { skip }, () => {
         await until(async () => (await width()) < whole, "p");
         const now = await view(page);
         assert.ok(now.from <= peak_event && peak_event <= now.to, "the peak is in the window");
+        for (let i = 0; i < 6; i++) await page.keyboard.press("w");
+        const close = await view(page);
+        assert.ok(close.from <= peak_event && peak_event <= close.to, "and stays there");
+        assert.ok(close.to - close.from < (now.to - now.from) / 5);
     });
 
     test("o goes to the out-of-memory event, and shows the missing bytes", async () => {

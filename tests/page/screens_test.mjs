@@ -6,7 +6,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { ask, canvasPixels, colorsOf, folder, openContext, plotBox, report, run, samples, setView, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
+import { ask, canvasPixels, colorsOf, each, folder, openContext, plotBox, report, run, samples, setView, settle, skip, until, withPage, writePage, tool } from "./browser.mjs";
 import { recording } from "./simulated.mjs";
 
 describe("pages of a command line", { skip }, () => {
@@ -113,8 +113,9 @@ describe("overview, axes, theme and paper", { skip }, () => {
         assert.notEqual(pictures[0], pictures[1]);
     });
 
-    test("the theme's button cycles, and the stack follows", async () => {
-        await withPage(writePage(sample), async (page) => {
+    test("the theme's button cycles; the stack and a card's swatches follow", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+            const inks = (/** @type {string} */ of) => each(page, `${of} .swatch`, (swatch) => getComputedStyle(swatch).background);
             const themes = [];
             const stacks = new Set();
             for (let i = 0; i < 3; i++) {
@@ -122,6 +123,8 @@ describe("overview, axes, theme and paper", { skip }, () => {
                 await settle(page);
                 themes.push(await page.evaluate(() => document.documentElement.dataset.theme));
                 stacks.add(Buffer.from((await canvasPixels(page)).rgba).toString("latin1"));
+                const [held, legend] = [await inks("#panel-why .figure-link"), await inks("#legend")];
+                assert.ok(held.length > 0 && held.every((ink) => legend.includes(ink)), `${held} in ${legend}`);
             }
             assert.deepEqual(themes, ["light", "dark", "light"]);
             assert.equal(stacks.size, 2);
