@@ -16,6 +16,7 @@ static const struct {
     {VERB_PLAN, "budget", NULL, "use --gpu SIZE, which says what fits"},
     {VERB_PLAN, "ranks", NULL, "plan one rank's recording; shards of other sizes are not planned"},
     {VERB_BATCH, "recursive", NULL, "directories are searched; leave it out"},
+    {VERB_BATCH, "r", NULL, "directories are searched; leave it out"},
     {VERB_BATCH, "index", NULL, "use `strata batch DIR -o OUT --resume`, which indexes what is there"},
     {VERB_BATCH, "join", NULL, "export each file; SQLite's ATTACH joins the databases"},
     {VERB_BATCH, "watch", NULL, "run `strata batch ... --resume` again"},

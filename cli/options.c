@@ -168,7 +168,9 @@ static enum options_result parse_cluster(struct parse *parse, const char *letter
         const struct option *option = option_by_letter(parse->verb->bit, *letters);
         const char *value = NULL;
         if (option == NULL) {
-            terminal_error(NULL, "unknown option -%c", *letters);
+            const char *instead = gone_instead(parse->verb->bit, letters, 1, NULL);
+            terminal_error(NULL, instead != NULL ? "-%c is gone: %s" : "unknown option -%c", *letters,
+                           instead);
             return wrong(parse->verb);
         }
         if (option->value != NULL)

@@ -315,9 +315,12 @@ static const struct option options[] = {
     {0, VERB_BATCH, "shard", "I/N|auto", TEXT(batch.shard, 1),
      "do part I of N (from 1), or the part that the scheduler's\nenvironment gives; writes no index, which "
      "--resume without\n--shard makes of all parts"},
-    {'o', VERB_DIFF | VERB_PLAN, "output", "PATH", TEXT(output, 1),
+    {'o', VERB_DIFF, "output", "PATH", TEXT(output, 1),
      "a file, whose ending chooses the format: .txt, .md, .json,\n.png or .html; - for standard output "
      "(default: text on standard output)"},
+    {'o', VERB_PLAN, "output", "PATH", TEXT(output, 1),
+     "a file, whose ending chooses the format: .txt, .md, .json or\n.html; - for standard output (default: "
+     "text on standard output)"},
     {0, VERB_CHECK, "rule", "RULE", CALL(apply_rule),
      "a limit such as 'peak < 75GiB'; as many as you like\n(docs/ci.md)"},
     {0, VERB_CHECK, "config", "FILE", TEXT(check.config, 1),
@@ -331,8 +334,9 @@ static const struct option options[] = {
      "leave the first N steps, the warm-up, out of peaks"},
     {0, VERB_DIFF, "align", "peak|step|annotation", WORD(align),
      "compare each at its peak (default), or at the peak of\nthe same step or annotation"},
-    {'d', VERB_DIFF | VERB_CHECK, "device", "N", CALL(apply_device),
-     "ordinal of the device (default: as strata html)"},
+    {'d', VERB_DIFF, "device", "N", CALL(apply_device), "ordinal of the device (default: as strata html)"},
+    {'d', VERB_CHECK, "device", "N", CALL(apply_device),
+     "judge this device alone (default: all but the CPU)"},
     {0, VERB_DIFF, "json", NULL, FORMAT(REPORT_JSON), "for programs: JSON, \"schema\": 1"},
     {0, VERB_DIFF, "markdown", NULL, FORMAT(REPORT_MARKDOWN), "to paste into an issue"},
     {0, VERB_DIFF, "top", "N", NUMBER(top, 0, UINT32_MAX),

@@ -74,7 +74,7 @@ class Devices(unittest.TestCase):
         self.assertIn(b"two_devices.pickle#device=1: broken", run(*rules("peak < 2.2GiB"), self.TWO).stdout)
         for device, code in ((0, 0), (1, 3)):
             (file,) = self.files("-d", device, *rules("peak < 2.2GiB"), code=code).values()
-            self.assertEqual(str(self.TWO), file["file"])
+            self.assertEqual(f"{self.TWO}#device={device}", file["file"])
 
     def test_a_baseline_has_each(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -82,8 +82,18 @@ class Devices(unittest.TestCase):
             self.assertEqual(0, run("--baseline", known, "--update-baseline", self.TWO).returncode)
             self.assertEqual({"two_devices.pickle#device=0", "two_devices.pickle#device=1"}, set(json.loads(known.read_text())["files"]))
             self.files("--baseline", known, *rules("peak = baseline"), code=0)
+            self.files("-d", 1, "--baseline", known, *rules("peak = baseline"), code=0)
             self.assertEqual(0, run("-d", 0, "--baseline", known, "--update-baseline", self.TWO).returncode)
             self.files("--baseline", known, *rules("peak <= baseline + 100%"), code=3)
+
+    def test_one_with_too_few_steps_is_not_passed(self):
+        trace = [{"action": "alloc", "addr": 1 << 20, "size": 2 << 30, "stream": 0, "frames": []}]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "two.pickle"
+            train = pickle.loads(TRAIN.read_bytes())
+            path.write_bytes(pickle.dumps({"segments": train["segments"], "device_traces": [train["device_traces"][0], trace]}))
+            self.assertEqual(3, run("--skip-steps", 1, *rules("peak < 1000GiB"), path).returncode)
+            self.assertEqual(3, run("--skip-steps", 1, "-d", 1, *rules("peak < 1000GiB"), path).returncode)
 
     def test_one_without_the_figure_is_left_out(self):
         block = {"address": 1 << 20, "size": 1024, "requested_size": 1000, "state": "active_allocated"}

@@ -60,6 +60,7 @@ struct check_file {
     const char *shown;   /* the file's name in results: `path`, or `name` if paths are redacted */
     enum check_status status;
     char reason[200]; /* of CHECK_UNREADABLE */
+    bool is_idle;     /* nothing of its device was recorded but segments */
     int64_t taken_us; /* time for reading and judging it; for JUnit */
     struct check_verdict *verdicts;
     uint32_t n_verdicts;

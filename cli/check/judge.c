@@ -402,7 +402,7 @@ static void recording_judge(struct check_file *file, const struct recording *rec
     arena_release(&subject.arena);
 }
 
-/* Adds a file to judge. `device` is NULL where the input has one, or -d names it. */
+/* Adds a file to judge. `device` is NULL where the input has one. */
 static struct check_file *file_add(struct check_files *files, const char *path,
                                    const struct device_trace *device, const struct check_plan *plan,
                                    const struct settings *settings) {
@@ -417,7 +417,8 @@ static struct check_file *file_add(struct check_files *files, const char *path,
     return file;
 }
 
-/* Drops a rule on the devices of an input that have no figure for it, where another device has one. */
+/* Drops rules without a figure where another device of the input has one: a server's budget is told once, and a device of
+ * which nothing was recorded has no steps. Any other device without a figure is not trusted. */
 static void figureless_drop(struct check_file *devices, uint32_t count, const struct check_plan *plan) {
     bool *known = memory_alloc(plan->n_rules, sizeof *known);
     for (uint32_t i = 0; i < count; i++)
@@ -425,9 +426,12 @@ static void figureless_drop(struct check_file *devices, uint32_t count, const st
             known[devices[i].verdicts[k].index] |= devices[i].verdicts[k].has_actual;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t kept = 0;
-        for (uint32_t k = 0; k < devices[i].n_verdicts; k++)
-            if (devices[i].verdicts[k].has_actual || !known[devices[i].verdicts[k].index])
-                devices[i].verdicts[kept++] = devices[i].verdicts[k];
+        for (uint32_t k = 0; k < devices[i].n_verdicts; k++) {
+            struct check_verdict verdict = devices[i].verdicts[k];
+            bool may_go = devices[i].is_idle || verdict.rule->metric == METRIC_BUDGET;
+            if (verdict.has_actual || !known[verdict.index] || !may_go)
+                devices[i].verdicts[kept++] = verdict;
+        }
         devices[i].n_verdicts = kept;
     }
     free(known);
@@ -440,13 +444,14 @@ static void devices_judge(struct check_files *files, const struct recording *rec
     uint32_t first = files->count, n_gpus = 0;
     for (uint32_t i = 0; i < trace->n_devices; i++)
         n_gpus += trace->devices[i].ordinal >= 0;
-    bool several = !settings->has_device && (n_gpus == 0 ? trace->n_devices : n_gpus) > 1;
+    bool several = (n_gpus == 0 ? trace->n_devices : n_gpus) > 1;
     for (uint32_t i = 0; i < trace->n_devices; i++) {
         const struct device_trace *device = &trace->devices[i];
         int64_t start_us = clock_us();
         if (settings->has_device ? device->ordinal != settings->device : n_gpus != 0 && device->ordinal < 0)
             continue;
         struct check_file *file = file_add(files, settings->input, several ? device : NULL, plan, settings);
+        file->is_idle = device->n_events == 0;
         recording_judge(file, recording, i, plan, settings);
         file->taken_us = clock_us() - start_us;
     }

@@ -40,7 +40,7 @@ static void change_json(struct json_writer *json, struct sheet *sheet, const str
     json_object(json, NULL, JSON_LINES);
     json_text(json, "id", id);
     json_text(json, "title", PLAN_SAID(sheet, plan_words_title, plan, change, change->n_blocks));
-    json_text(json, "code", PLAN_SAID(sheet, plan_words_code, plan, change, change->n_blocks));
+    json_text(json, "code", SHEET_SAID(sheet, plan_words_code, plan, change, change->n_blocks));
     json_text(json, "cost", plan_cost_name[change->cost]);
     json_text(json, "certainty", plan_certainty_name[change->certainty]);
     share_json(json, plan, change->n_blocks);
@@ -73,7 +73,7 @@ static void plans_json(struct json_writer *json, struct sheet *sheet, const stru
         json_array(json, "code", JSON_COMPACT);
         for (uint32_t k = 0; k < set->n_changes; k++)
             json_text(json, NULL,
-                      PLAN_SAID(sheet, plan_words_code, plan, &plan->change[set->change[k]], set->n_blocks));
+                      SHEET_SAID(sheet, plan_words_code, plan, &plan->change[set->change[k]], set->n_blocks));
         json_end(json);
         json_text(json, "cost", plan_cost_name[set->cost]);
         json_text(json, "certainty", plan_certainty_name[set->certainty]);
