@@ -53,19 +53,15 @@ static bool rates_differ(const struct site_profile *a, const struct site_profile
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
 
-/* Does a site allocate less often in A: per step if there are steps, as the sentence says? */
-static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
-    return is_per_step(a, b, steps) ? a->in_steps * steps.b < b->in_steps * steps.a : a->made < b->made;
-}
-
-/* Does the rate, in proportion, account for at least half of the change in what is alive? */
+/* Does the rate move as the bytes do and, in proportion, account for at least half of the change in what is alive? */
 static bool rate_explains(const struct site_profile *a, const struct site_profile *b,
                           struct cause_steps steps) {
     bool per_step = is_per_step(a, b, steps);
     uint64_t of_a = per_step ? a->in_steps * steps.b : a->made,
              of_b = per_step ? b->in_steps * steps.a : b->made;
-    return distance_of(of_a, of_b) * larger_of(a->count, b->count) * 2 >=
-           distance_of(a->count, b->count) * larger_of(of_a, of_b);
+    return (of_a < of_b) == (a->bytes < b->bytes) &&
+           distance_of(of_a, of_b) * larger_of(a->count, b->count) * 2 >=
+               distance_of(a->count, b->count) * larger_of(of_a, of_b);
 }
 
 /* Do the same number of steps make alike, and only the number of what stays differs, as of an optimizer's state? */
@@ -102,9 +98,7 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return is_freed_here(a) ? CAUSE_OLDER : CAUSE_GONE;
     /* A change that goes against the difference is not its cause. */
     bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
-    bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes) &&
-                 rate_explains(a, b, steps);
-    if (often)
+    if (rates_differ(a, b, steps) && rate_explains(a, b, steps))
         return size && a->made == b->made ? CAUSE_SIZE : CAUSE_OFTEN;
     if (size || (a->count != 0 && a->count == b->count)) /* what is alive has other sizes */
         return CAUSE_SIZE;
@@ -160,13 +154,26 @@ static struct cause *cause_add(struct finding *finding, enum cause_kind kind, ui
     return cause;
 }
 
+/* Do sites of one side, with this largest allocation, cancel out, one without a stack? They are the same memory. */
+static bool stack_is_missing(const struct comparison *comparison, const struct compare_site *site) {
+    uint64_t sum = 0, bare = 0; /* bytes; sites without a stack */
+    for (const struct compare_site *each = comparison->site; each < comparison->site + comparison->n_listed;
+         each++)
+        if (each->match == SITE_ALONE &&
+            larger_of(each->a.largest, each->b.largest) == larger_of(site->a.largest, site->b.largest)) {
+            sum += each->b.bytes - each->a.bytes;
+            bare += each->a.site == 0 || each->b.site == 0;
+        }
+    return bare != 0 && sum == 0;
+}
+
 /* Rows come with the largest difference first, and so do the causes of one site. */
 static bool rows_judge(struct finding *finding) {
     struct cause moment = {.kind = CAUSE_MOMENT};
     for (uint32_t i = 0; i < finding->comparison->n_listed; i++) {
         const struct compare_site *site = &finding->comparison->site[i];
         int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
-        if (delta == 0)
+        if (delta == 0 || (site->match == SITE_ALONE && stack_is_missing(finding->comparison, site)))
             continue;
         enum cause_kind kind = kind_of(site, finding->steps);
         if (kind != CAUSE_MOMENT) {

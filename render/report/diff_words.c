@@ -58,23 +58,17 @@ static void tell(struct cause_telling *telling, const char *sentence) {
 
 static void size_tell(struct cause_telling *telling) {
     const struct cause *cause = telling->cause;
-    bool more = cause->to > cause->from;
-    if (cause->n_sites <= 1 && !cause->follows) {
-        TELL(telling,
-             more ? "%W: larger allocations, %b at a time; it was %b before"
-                  : "%W: smaller allocations, %b at a time; it was %b before",
-             cause->to, cause->from);
-        tell(telling, cause->mean ? " (means)" : "");
-        return;
-    }
     TELL(telling,
-         more ? "%W %0(allocates|allocate) more at a time (%0(|the first: )%1b instead of %2b), "
-              : "%W %0(allocates|allocate) less at a time (%0(|the first: )%1b instead of %2b), ",
+         cause->to > cause->from
+             ? "%W %0(allocates|allocate) more at a time (%0(|the first: )%1b instead of %2b)"
+             : "%W %0(allocates|allocate) less at a time (%0(|the first: )%1b instead of %2b)",
          cause->n_sites, cause->to, cause->from);
     tell(telling, cause->kind == CAUSE_DTYPE || cause->inside == CAUSE_DTYPE
-                      ? "because the data type is another: the weights change too, or the inputs do not"
-                  : cause->follows ? "by the square of it, as with another sequence length"
-                                   : "as with another batch size or sequence length");
+                      ? ", because the data type is another: the weights change too, or the inputs do not"
+                  : cause->follows     ? ", by the square of it, as with another sequence length"
+                  : cause->n_sites > 1 ? ", as with another batch size or sequence length"
+                  : cause->mean        ? ", in the mean"
+                                       : "");
 }
 
 static void often_tell(struct cause_telling *telling) {
