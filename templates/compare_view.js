@@ -225,7 +225,8 @@ export function createCompare(/** @type {Page} */ page, /** @type {HTMLElement} 
     /** The question about an end, with what is asked of it. @param {About} about */
     const withWhat = (about) => ("from" in about ? { ...about, what: state.compareWhat } : about);
 
-    /** Call sites of one group; those beyond the limit are one row. @param {CompareRow} group @returns {CompareRow[]} */
+    /** Call sites of one group; those beyond the limit are one row. @param {CompareRow} group
+     * @returns {CompareRow[]} */
     function sitesOf({ key }) {
         const { aboutA, aboutB } = comparedEnds(page);
         const within = { by: state.compareBy, key };

@@ -53,8 +53,8 @@ function readRows(module, fields, place, call) {
 
 /** Binds the calls of a kind of handle to one. WebAssembly returns 32-bit numbers as signed ones, so results that the
  * list of calls marks as a place or a count are made unsigned here. @param {ModuleExports} module
- * @param {"session_" | "view_"} kind @param {Record<string, string | [string]>} rows what fills a record or records @param {number} handle
- * @param {typeof readRecord | typeof recordOrNone} [read] */
+ * @param {"session_" | "view_"} kind @param {Record<string, string | [string]>} rows what fills a record or records
+ * @param {number} handle @param {typeof readRecord | typeof recordOrNone} [read] */
 export function bindCalls(module, kind, rows, handle, read = readRecord) {
     /** @type {Record<string, (...numbers: number[]) => unknown>} */
     const bound = {};

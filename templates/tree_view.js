@@ -30,9 +30,9 @@ const SEARCHED_MOST = 200000;
 const SMALL_SHARE = 0.01;
 
 /** What the tree and its icicle share. @typedef {ReturnType<typeof newTree>} Tree */
-/** @typedef {{node: number, level: number, small: number[], itself: boolean, text: string, frame: number, bytes: number,
- * count: number, before_bytes: number}} TreeRow a node, the small children of one, or what one holds itself; its name,
- * if that is not its frame's */
+/** @typedef {{node: number, level: number, small: number[], itself: boolean, text: string, frame: number,
+ * bytes: number, count: number, before_bytes: number}} TreeRow a node, the small children of one, or what one holds
+ * itself; its name, if that is not its frame's */
 /** @typedef {ReturnType<typeof makeRow>} TreeLine */
 
 const newTree = (/** @type {Page} */ page) => ({

@@ -154,26 +154,32 @@ static struct cause *cause_add(struct finding *finding, enum cause_kind kind, ui
     return cause;
 }
 
-/* Do sites of one side, with this largest allocation, cancel out, one without a stack? They are the same memory. */
-static bool stack_is_missing(const struct comparison *comparison, const struct compare_site *site) {
-    uint64_t sum = 0, bare = 0; /* bytes; sites without a stack */
-    for (const struct compare_site *each = comparison->site; each < comparison->site + comparison->n_listed;
-         each++)
-        if (each->match == SITE_ALONE &&
-            larger_of(each->a.largest, each->b.largest) == larger_of(site->a.largest, site->b.largest)) {
-            sum += each->b.bytes - each->a.bytes;
-            bare += each->a.site == 0 || each->b.site == 0;
-        }
-    return bare != 0 && sum == 0;
+static uint64_t largest_of(const struct compare_site *site) {
+    return larger_of(site->a.largest, site->b.largest);
+}
+
+/* The largest allocation of the sites of one side that cancel out with what has no stack: they are the same memory. 0: there
+ * is no such. O(sites). */
+static uint64_t largest_unstacked(const struct comparison *comparison) {
+    const struct compare_site *site = comparison->site, *bare = NULL;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < comparison->n_listed; i++)
+        if (site[i].match == SITE_ALONE && (site[i].a.site == 0 || site[i].b.site == 0))
+            bare = &site[i];
+    for (uint32_t i = 0; bare != NULL && i < comparison->n_listed; i++)
+        if (site[i].match == SITE_ALONE && largest_of(&site[i]) == largest_of(bare))
+            sum += site[i].b.bytes - site[i].a.bytes;
+    return bare != NULL && sum == 0 ? largest_of(bare) : 0;
 }
 
 /* Rows come with the largest difference first, and so do the causes of one site. */
 static bool rows_judge(struct finding *finding) {
     struct cause moment = {.kind = CAUSE_MOMENT};
+    uint64_t unstacked = largest_unstacked(finding->comparison);
     for (uint32_t i = 0; i < finding->comparison->n_listed; i++) {
         const struct compare_site *site = &finding->comparison->site[i];
         int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
-        if (delta == 0 || (site->match == SITE_ALONE && stack_is_missing(finding->comparison, site)))
+        if (delta == 0 || (site->match == SITE_ALONE && unstacked != 0 && largest_of(site) == unstacked))
             continue;
         enum cause_kind kind = kind_of(site, finding->steps);
         if (kind != CAUSE_MOMENT) {

@@ -256,16 +256,19 @@ i32 view_band_names_step(struct page_view *view, u32 rows, u32 columns) {
     return progress == NAMES_FOUND ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
 }
 
+static const struct band_name *name_of_room(const struct page_view *view, u32 i) {
+    return &view->names.name[i / ROOM_COUNT];
+}
+
 place view_band_rooms(struct page_view *view, u32 rows, u32 columns) {
     while (view_band_names_step(view, rows, columns) == PAYLOAD_MORE) {
     }
-    const struct band_name *name = view->names.name;
     uint32_t height = view_scene(view)->view.height;
-    return FILL_ROWS(view, band_room, view->names.count * ROOM_COUNT, i, name[i / ROOM_COUNT].color,
-                     name[i / ROOM_COUNT].ink, name[i / ROOM_COUNT].room[i % ROOM_COUNT].from,
-                     name[i / ROOM_COUNT].room[i % ROOM_COUNT].to,
-                     height - name[i / ROOM_COUNT].room[i % ROOM_COUNT].top,
-                     height - name[i / ROOM_COUNT].room[i % ROOM_COUNT].bottom);
+    return FILL_ROWS(view, band_room, view->names.count * ROOM_COUNT, i, name_of_room(view, i)->color,
+                     name_of_room(view, i)->ink, name_of_room(view, i)->room[i % ROOM_COUNT].from,
+                     name_of_room(view, i)->room[i % ROOM_COUNT].to,
+                     height - name_of_room(view, i)->room[i % ROOM_COUNT].top,
+                     height - name_of_room(view, i)->room[i % ROOM_COUNT].bottom);
 }
 
 place view_band_text(struct page_view *view, u32 index) {
