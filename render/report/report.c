@@ -31,8 +31,12 @@ static bool report_groups_find(struct report_device *report) {
         report->modules = modules_find(timeline, &verdicts->runs, verdicts->category, report->arena);
         report->column = report->modules == NULL ? NULL : report->modules->key;
     }
-    return report->column != NULL && report->alive != NULL &&
-           compare_groups(timeline, report->alive, report->n_alive, by, report->column, report->arena,
+    if (report->column == NULL || report->alive == NULL)
+        return false;
+    if (by == COMPARE_BY_SITE) /* those of one name in two folders are two rows */
+        return groups_of(timeline, report->alive, report->n_alive, NULL, GROUP_BY_SITE, report->arena,
+                         &report->groups, &report->n_groups);
+    return compare_groups(timeline, report->alive, report->n_alive, by, report->column, report->arena,
                           &report->groups, &report->n_groups);
 }
 
