@@ -14,6 +14,7 @@ const browser = await chromium.launch({
 try {
     const tab = await browser.newPage({ viewport: { width: 1400, height: 860 }, colorScheme });
     await tab.goto(pathToFileURL(page).href);
+    await tab.evaluate("window.strata?.ready"); // a recording's elements are unpacked by then
     if (await tab.locator("#timeline").count()) await pinAtPeak(tab);
     else await tab.setViewportSize({ width: 1200, height: 560 });
     await tab.screenshot({ path: out });
@@ -23,7 +24,6 @@ try {
 
 /** Zooms to the peak and pins the allocation there that lives longest, because its band is wide. */
 async function pinAtPeak(tab) {
-    await tab.evaluate("strata.ready");
     const { peak_event: peak } = await tab.evaluate("strata.summary()");
     await tab.evaluate((at) => window.strata.setView({ from: at - 500, to: at + 700 }), peak);
     const box = await tab.locator("#timeline").boundingBox();
